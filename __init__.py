@@ -1,0 +1,58 @@
+"""formcast: an LLM inference engine built around structured generation.
+
+The public names, loaded when first used, so that `import formcast` needs neither torch nor transformers.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api.async_engine import AsyncLLM
+    from .api.llm import LLM
+    from .engine.request import SamplingParams
+    from .fsm_cache import Vocabulary, compile_grammar
+    from .grammar import FormcastError, Grammar, GrammarError, LimitError, Limits
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AsyncLLM": ".api.async_engine",
+    "FormcastError": ".grammar",
+    "Grammar": ".grammar",
+    "GrammarError": ".grammar",
+    "LLM": ".api.llm",
+    "LimitError": ".grammar",
+    "Limits": ".grammar",
+    "SamplingParams": ".engine.request",
+    "Vocabulary": ".fsm_cache",
+    "compile_grammar": ".fsm_cache",
+}
+
+__all__ = [
+    "LLM",
+    "AsyncLLM",
+    "FormcastError",
+    "Grammar",
+    "GrammarError",
+    "LimitError",
+    "Limits",
+    "SamplingParams",
+    "Vocabulary",
+    "__version__",
+    "compile_grammar",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(home, __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,139 @@
+"""`AsyncLLM`: a model on asyncio, answers as they grow."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from ..engine.request import RequestOutput, SamplingParams, TokenLogprob
+from . import async_session, constraints
+from .constraints import Constraint
+from .jobs import Job
+from .prompts import Prompt, PromptEncoder, check_length
+from .results import CompletionResult
+from .runtime import Runtime, RuntimeOptions, open_runtime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delta:
+    """What was added to one answer.
+
+    Attributes:
+        index: which of the `n` answers.
+        text: new text, often empty.
+        token_ids: new tokens.
+        logprobs: one entry a new token, if they were asked for.
+        result: the whole answer, in its last delta only.
+    """
+
+    index: int
+    text: str
+    token_ids: tuple[int, ...]
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    result: CompletionResult | None = None
+
+
+class AsyncLLM:
+    """A model and its engine, for code that runs on an event loop.
+
+        async with await AsyncLLM.load("smollm2-135m") as llm:
+            async for delta in llm.generate("Once", schema={"type": "object"}):
+                print(delta.text, end="")
+
+    Any number of generations may run at the same time; they share the batch. Leaving an iteration early, or cancelling the
+    task around it, aborts that generation.
+    """
+
+    def __init__(self, runtime: Runtime):
+        self.runtime = runtime
+        self._encoder = PromptEncoder(runtime.model)
+        self._num_live = 0
+
+    @classmethod
+    async def load(cls, model: str, **options: Any) -> AsyncLLM:
+        """Load a model without blocking the loop. Options are those of `LLM`."""
+        return cls(await asyncio.to_thread(open_runtime, RuntimeOptions(model=model, **options)))
+
+    @property
+    def num_live(self) -> int:
+        """Generations under way."""
+        return self._num_live
+
+    async def generate(
+        self,
+        prompt: str | Sequence[int],
+        sampling_params: SamplingParams | None = None,
+        *,
+        schema: Any = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        grammar: Any = None,
+        output_type: Any = None,
+    ) -> AsyncGenerator[Delta, None]:
+        """Continue a text or token ids. Arguments and errors are those of `LLM.generate`."""
+        constraint = constraints.from_arguments(schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type)
+        encode = self._encoder.of_text if isinstance(prompt, str) else self._encoder.of_token_ids
+        encoded: Prompt = await asyncio.to_thread(encode, prompt)  # type: ignore[arg-type]
+        async for delta in self._deltas(encoded, sampling_params, constraint):
+            yield delta
+
+    async def chat(
+        self,
+        messages: Sequence[dict[str, Any]],
+        sampling_params: SamplingParams | None = None,
+        *,
+        schema: Any = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        grammar: Any = None,
+        output_type: Any = None,
+    ) -> AsyncGenerator[Delta, None]:
+        """The assistant's next turn. Arguments and errors are those of `LLM.chat`."""
+        constraint = constraints.from_arguments(schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type)
+        encoded = await asyncio.to_thread(self._encoder.of_chat, messages)
+        async for delta in self._deltas(encoded, sampling_params, constraint):
+            yield delta
+
+    async def stream(self, jobs: Sequence[Job]) -> AsyncGenerator[tuple[int, RequestOutput], None]:
+        """The raw outputs of jobs, each with the index of its answer, counted through all jobs."""
+        outputs = async_session.stream(self.runtime.engine, [request for job in jobs for request in job.requests()])
+        self._num_live += 1
+        try:
+            async for tagged in outputs:
+                yield tagged
+        finally:
+            self._num_live -= 1
+            await outputs.aclose()
+
+    async def _deltas(self, prompt: Prompt, params: SamplingParams | None, constraint: Constraint | None) -> AsyncGenerator[Delta, None]:
+        job = Job(prompt=prompt, params=params or SamplingParams(), constraint=constraint)
+        check_length(prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
+        builders = job.builders()
+        stream = self.stream([job])
+        try:
+            async for index, output in stream:
+                builder = builders[index]
+                builder.add(output)
+                constraints.raise_refusal(output.error)
+                yield Delta(
+                    index=index,
+                    text=output.text,
+                    token_ids=output.new_token_ids,
+                    logprobs=output.logprobs,
+                    result=builder.build() if output.finished else None,
+                )
+        finally:
+            await stream.aclose()
+
+    def close(self) -> None:
+        """End all generations and free the model. May be called twice."""
+        self.runtime.close()
+
+    async def __aenter__(self) -> AsyncLLM:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await asyncio.to_thread(self.close)

@@ -1,0 +1,41 @@
+"""One answer, written as it grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..constraints import raise_refusal
+from ..jobs import Job
+from ..ports import Engine
+from ..results import CompletionBuilder, CompletionResult
+from ..session import Session
+from .errors import CommandFailed
+
+
+def stream_answer(engine: Engine, job: Job, write: Callable[[str], None]) -> CompletionResult:
+    """Run a job of one answer and call `write` with each piece of text.
+
+    Raises:
+        GrammarError: the constraint cannot be enforced.
+        FormcastError: what the engine says went wrong.
+        CommandFailed: the engine was closed under it.
+    """
+    (builder,) = job.builders()
+    (request,) = job.requests()
+    with Session[None](engine) as session:
+        session.submit(request, None)
+        while not builder.finished:
+            _step(session, builder, write)
+    return builder.build()
+
+
+def _step(session: Session[None], builder: CompletionBuilder, write: Callable[[str], None]) -> None:
+    _, output = session.next()
+    raise_refusal(output.error)
+    if output.error is not None:
+        raise output.error
+    if output.finish_reason == "abort":
+        raise CommandFailed("the engine was stopped")
+    builder.add(output)
+    if output.text:
+        write(output.text)

@@ -1,0 +1,108 @@
+"""`formcast chat`: a conversation on the terminal."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...engine.request import SamplingParams
+from ...grammar.errors import FormcastError
+from ..constraints import Constraint
+from ..jobs import Job
+from ..prompts import PromptEncoder, check_length
+from ..runtime import Runtime
+from . import options, terminal
+from .answer import stream_answer
+from .errors import OK, UsageError
+from .loading import load
+
+_PROMPT = "> "
+_HELP = """\
+/schema SCHEMA   answers obey it from now on (file, inline JSON, formcast:NAME); without SCHEMA they are free again
+/reset           forget the conversation
+/exit            leave (also Ctrl-D); Ctrl-C stops an answer"""
+
+
+def run(args: argparse.Namespace) -> int:
+    params = options.sampling_params(args)
+    runtime_options = options.runtime_options(args)
+    constraint = options.constraint(args)
+    terminal.use_utf8()
+    with load(runtime_options) as runtime:
+        if sys.stdin.isatty():
+            _enable_line_editing()
+            terminal.note("type a message; /help lists the commands")
+        Conversation(runtime=runtime, params=params, constraint=constraint, system=args.system).loop()
+    return OK
+
+
+@dataclass(kw_only=True)
+class Conversation:
+    """The turns so far and what answers must look like."""
+
+    runtime: Runtime
+    params: SamplingParams
+    constraint: Constraint | None
+    system: str | None
+    turns: list[dict[str, Any]] = field(default_factory=list)
+
+    def loop(self) -> None:
+        """Read and answer until /exit or the end of the input."""
+        while (line := _read_line()) is not None:
+            if line.startswith("/"):
+                if self._command(line):
+                    return
+            elif line:
+                self._answer(line)
+
+    def _command(self, line: str) -> bool:
+        """Obey a command; True if it is the one to leave."""
+        name, _, argument = line.partition(" ")
+        if name in ("/exit", "/quit"):
+            return True
+        if name == "/reset":
+            self.turns.clear()
+        elif name == "/schema":
+            self._set_schema(argument.strip())
+        else:
+            terminal.note(_HELP if name == "/help" else f"there is no {name}; /help lists the commands")
+        return False
+
+    def _set_schema(self, source: str) -> None:
+        try:
+            self.constraint = options.schema_constraint(source) if source else None
+        except (UsageError, FormcastError) as error:
+            terminal.note(str(error))
+
+    def _answer(self, text: str) -> None:
+        """One turn. A turn that fails or is stopped is not part of the conversation."""
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        user = {"role": "user", "content": text}
+        try:
+            prompt = PromptEncoder(self.runtime.model).of_chat([*system, *self.turns, user])
+            check_length(prompt, max_tokens=None, max_model_len=self.runtime.max_model_len)
+            job = Job(prompt=prompt, params=self.params, constraint=self.constraint)
+            answer = stream_answer(self.runtime.engine, job, terminal.write_answer)
+        except FormcastError as error:
+            terminal.note(str(error))
+            return
+        except KeyboardInterrupt:
+            terminal.write_answer("\n")
+            return
+        terminal.write_answer("\n")
+        self.turns += [user, {"role": "assistant", "content": answer.text}]
+
+
+def _read_line() -> str | None:
+    try:
+        return input(_PROMPT if sys.stdin.isatty() else "").strip()
+    except EOFError:
+        return None
+
+
+def _enable_line_editing() -> None:
+    with contextlib.suppress(ImportError):  # Python may be built without it; typing works all the same
+        import readline  # noqa: F401

@@ -1,0 +1,77 @@
+"""The `formcast` command."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from .errors import BAD_INPUT, FAILED, INTERRUPTED, READER_GONE, CommandFailed, UsageError
+from .parser import build_parser
+
+_COMMANDS = {
+    "serve": "serve",
+    "generate": "generate",
+    "chat": "chat",
+    "pull": "models",
+    "list": "models",
+    "show": "models",
+    "rm": "models",
+    "check": "check",
+    "bench": "bench",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the result is the exit code (see `errors`)."""
+    args = build_parser().parse_args(argv)
+    try:
+        # Imported here, so that `--help` and a misspelt flag answer at once.
+        command = importlib.import_module(f".{_COMMANDS[args.command]}", __package__)
+        code = command.run(args)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _discard_stdout()
+        return READER_GONE
+    except Exception as error:
+        return _report(error)
+
+
+def _report(error: Exception) -> int:
+    """One line on stderr for what a user can cause; anything else is our mistake and shows its traceback."""
+    code = _exit_code(error)
+    if code is None:
+        raise error
+    print(f"formcast: {_one_line(str(error))}", file=sys.stderr)
+    return code
+
+
+def _exit_code(error: Exception) -> int | None:
+    from ...engine.errors import DownloadError
+    from ...engine.request import EngineOverloaded, EngineStopped, GenerationError
+    from ...grammar.errors import FormcastError
+    from ..constraints import ConstraintError
+
+    if isinstance(error, (CommandFailed, DownloadError, EngineOverloaded, EngineStopped, GenerationError)):
+        return FAILED
+    if isinstance(error, (UsageError, FormcastError, ConstraintError)):
+        return BAD_INPUT
+    return FAILED if isinstance(error, OSError) else None
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+def _discard_stdout() -> None:
+    """Keep the interpreter from complaining when it flushes a pipe that nobody reads."""
+    devnull = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(devnull, sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Parsed flags -> the objects that the rest of the package takes."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from ...engine.request import SamplingParams
+from .. import constraints
+from ..constraints import Constraint, ConstraintError
+from ..runtime import RuntimeOptions
+from .errors import UsageError
+from .schema_source import read_schema
+
+
+def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
+    return RuntimeOptions(
+        model=args.model,
+        dtype=args.dtype,
+        max_model_len=args.max_model_len,
+        max_num_seqs=args.max_num_seqs,
+        max_num_batched_tokens=args.max_num_batched_tokens,
+        gpu_memory_utilization=args.gpu_memory_utilization,
+        tensor_parallel_size=args.tensor_parallel_size,
+        enable_prefix_caching=args.enable_prefix_caching,
+        device=args.device,
+    )
+
+
+def sampling_params(args: argparse.Namespace) -> SamplingParams:
+    return SamplingParams(
+        max_tokens=args.max_tokens,
+        temperature=args.temperature,
+        top_p=args.top_p,
+        top_k=args.top_k,
+        min_p=args.min_p,
+        repetition_penalty=args.repetition_penalty,
+        stop=tuple(args.stop),
+        seed=args.seed,
+    )
+
+
+def constraint(args: argparse.Namespace) -> Constraint | None:
+    """The one constraint of the command line.
+
+    Raises:
+        UsageError: several, or a schema that cannot be read.
+        GrammarError: it cannot be enforced.
+    """
+    builders: dict[str, Any] = {
+        "--json-schema": args.json_schema is not None and (lambda: schema_constraint(args.json_schema)),
+        "--json-object": args.json_object and (lambda: constraints.of_json_object(field="--json-object")),
+        "--regex": args.regex is not None and (lambda: constraints.of_regex(args.regex, field="--regex")),
+        "--choice": args.choice is not None and (lambda: constraints.of_choice(args.choice, field="--choice")),
+    }
+    try:
+        return constraints.the_only([(field, build) for field, build in builders.items() if build])
+    except ConstraintError as error:
+        raise UsageError(str(error)) from None
+
+
+def schema_constraint(source: str) -> Constraint:
+    """The constraint of a schema given by file, inline or by name."""
+    return constraints.of_schema(read_schema(source), field="--json-schema")
+
+
+def api_keys(args: argparse.Namespace) -> tuple[str, ...]:
+    """Keys of the flag, else of the environment, where they do not show in the list of processes."""
+    given = args.api_key or [os.environ.get("FORMCAST_API_KEY", "")]
+    keys = tuple(key for key in given if key)
+    if args.api_key and len(keys) != len(args.api_key):
+        raise UsageError("--api-key: a key must not be empty")
+    return keys

@@ -1,0 +1,175 @@
+"""The flags of all commands. Imports nothing but argparse, so that help is instant."""
+
+from __future__ import annotations
+
+import argparse
+from importlib import metadata
+from typing import Any, NoReturn
+
+_CONSTRAINT_EXAMPLES = """\
+examples:
+  formcast generate smollm2-135m "Invent a person" --json-schema formcast:person | jq .
+  formcast generate smollm2-135m "Is water wet?" --choice yes no
+  echo "A date:" | formcast generate smollm2-135m --raw --regex '\\d{4}-\\d\\d-\\d\\d'
+"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports a mistake in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+class _Version(argparse.Action):
+    """Looks the version up when it is asked for; reading package metadata takes longer than all of the help."""
+
+    def __init__(self, option_strings: list[str], dest: str, **kwargs: Any):
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
+        print(f"formcast {metadata.version('formcast')}")
+        parser.exit()
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="formcast", description="LLM inference with exact structured output.")
+    parser.add_argument("--version", action=_Version)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _serve(commands)
+    _generate(commands)
+    _chat(commands)
+    _models(commands)
+    _check(commands)
+    _bench(commands)
+    return parser
+
+
+def _serve(commands: Any) -> None:
+    parser = commands.add_parser("serve", help="serve a model over the OpenAI protocol")
+    _add_model(parser)
+    parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
+    parser.add_argument("--port", type=_port, default=8000, help="0 takes a free one (%(default)s)")
+    parser.add_argument("--api-key", nargs="+", metavar="KEY", help="keys that requests must bring (or FORMCAST_API_KEY)")
+    parser.add_argument("--served-model-name", nargs="+", metavar="NAME", help="names of the model in requests")
+    parser.add_argument("--max-request-bytes", type=_positive, default=8 << 20, metavar="N", help="largest request body (%(default)s)")
+    parser.add_argument(
+        "--shutdown-timeout", type=_seconds, default=2.0, metavar="S", help="time for running answers at the end (%(default)s s)"
+    )
+    parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
+    _add_engine(parser)
+
+
+def _generate(commands: Any) -> None:
+    parser = commands.add_parser(
+        "generate",
+        help="answer one prompt; stdout is the answer and nothing else",
+        epilog=_CONSTRAINT_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_model(parser)
+    parser.add_argument("prompt", nargs="?", help="text; without it, stdin is read")
+    parser.add_argument("--raw", action="store_true", help="continue the text as it stands, without the chat template")
+    parser.add_argument("--quiet", "-q", action="store_true", help="no status on stderr")
+    parser.add_argument("--system", metavar="TEXT", help="system message")
+    _add_constraints(parser)
+    _add_sampling(parser)
+    _add_engine(parser)
+
+
+def _chat(commands: Any) -> None:
+    parser = commands.add_parser("chat", help="talk to a model")
+    _add_model(parser)
+    parser.add_argument("--system", metavar="TEXT", help="system message")
+    _add_constraints(parser)
+    _add_sampling(parser)
+    _add_engine(parser)
+
+
+def _models(commands: Any) -> None:
+    pull = commands.add_parser("pull", help="fetch a model")
+    _add_model(pull)
+    pull.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
+    listing = commands.add_parser("list", help="list the models that are here, and those that have a short name")
+    listing.add_argument("--json", action="store_true", help="machine-readable")
+    show = commands.add_parser("show", help="describe a model that is here")
+    _add_model(show)
+    show.add_argument("--json", action="store_true", help="machine-readable")
+    remove = commands.add_parser("rm", help="delete a model")
+    _add_model(remove)
+
+
+def _check(commands: Any) -> None:
+    parser = commands.add_parser("check", help="what of a JSON Schema is enforced, and which instances it admits")
+    parser.add_argument("schema", metavar="SCHEMA", help="file, inline JSON, formcast:NAME, or - for stdin")
+    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file or inline JSON")
+
+
+def _bench(commands: Any) -> None:
+    parser = commands.add_parser("bench", help="measure")
+    kinds = parser.add_subparsers(dest="bench", required=True, metavar="KIND")
+    throughput = kinds.add_parser("throughput", help="tokens per second, free and constrained")
+    _add_model(throughput)
+    throughput.add_argument("--streams", type=_positive, nargs="+", default=[1, 4, 16], metavar="N", help="concurrent requests (1 4 16)")
+    throughput.add_argument("--max-tokens", type=_positive, default=128, metavar="N", help="tokens an answer (%(default)s)")
+    throughput.add_argument("--json-schema", metavar="SCHEMA", help="of the constrained runs (a list of records)")
+    throughput.add_argument("--repeats", type=_positive, default=1, metavar="N", help="runs of each; the best counts (%(default)s)")
+    throughput.add_argument("--output", metavar="FILE", help="write the figures as JSON there too")
+    _add_engine(throughput)
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", help="short name, folder, .gguf file or Hugging Face id")
+
+
+def _add_engine(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("engine")
+    group.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16", "float16"))
+    group.add_argument("--max-model-len", type=_positive, metavar="N", help="most tokens of prompt and answer together")
+    group.add_argument("--max-num-seqs", type=_positive, metavar="N", help="most requests that run at the same time")
+    group.add_argument("--max-num-batched-tokens", type=_positive, metavar="N", help="most tokens computed in one step")
+    group.add_argument("--gpu-memory-utilization", type=float, default=0.9, metavar="X", help="share of a GPU's memory (%(default)s)")
+    group.add_argument("--tensor-parallel-size", type=int, default=1, metavar="N", help="only 1 is supported")
+    group.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True, help="share equal prompt beginnings")
+    group.add_argument("--device", metavar="D", help="a torch device (a GPU if there is one)")
+
+
+def _add_constraints(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("constraint (at most one)")
+    group.add_argument("--json-schema", metavar="SCHEMA", help="file, inline JSON, or formcast:NAME for a shipped one")
+    group.add_argument("--json-object", action="store_true", default=None, help="any JSON object")
+    group.add_argument("--regex", metavar="R", help="the whole answer matches it")
+    group.add_argument("--choice", nargs="+", metavar="TEXT", help="the answer is one of these")
+
+
+def _add_sampling(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("sampling")
+    group.add_argument("--max-tokens", type=int, default=1024, metavar="N", help="most tokens of an answer (%(default)s)")
+    group.add_argument("--temperature", type=float, default=0.7, metavar="T", help="0 is greedy (%(default)s)")
+    group.add_argument("--top-p", type=float, default=1.0, metavar="P")
+    group.add_argument("--top-k", type=int, default=0, metavar="K", help="0 keeps all")
+    group.add_argument("--min-p", type=float, default=0.0, metavar="P")
+    group.add_argument("--repetition-penalty", type=float, default=1.0, metavar="X")
+    group.add_argument("--stop", nargs="+", default=(), metavar="TEXT", help="texts that end the answer")
+    group.add_argument("--seed", type=int, metavar="N", help="makes an answer repeatable")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 65535:
+        raise argparse.ArgumentTypeError(f"must be 0 to 65535, not {value}")
+    return value
+
+
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < 1e6:
+        raise argparse.ArgumentTypeError(f"must be a number of seconds, not {text}")
+    return value

@@ -1,0 +1,49 @@
+"""A job: one prompt with everything that decides its answers, and the engine requests that it becomes."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+
+from ..engine.request import Request, SamplingParams, expand
+from .constraints import Constraint
+from .prompts import Prompt
+from .results import CompletionBuilder, RequestResult
+
+
+def new_id(prefix: str) -> str:
+    """A request id that nobody else has."""
+    return f"{prefix}-{uuid.uuid4().hex}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One prompt to answer `params.n` times."""
+
+    prompt: Prompt
+    params: SamplingParams
+    constraint: Constraint | None = None
+    job_id: str = field(default_factory=lambda: new_id("gen"))
+
+    def requests(self) -> list[Request]:
+        """One engine request an answer, in order."""
+        whole = Request(
+            request_id=self.job_id,
+            prompt_token_ids=self.prompt.token_ids,
+            params=self.params,
+            grammar=self.constraint.grammar if self.constraint else None,
+        )
+        return expand(whole)
+
+    def builders(self) -> list[CompletionBuilder]:
+        """An empty answer for each request."""
+        return [CompletionBuilder(index=index, constraint=self.constraint) for index in range(self.params.n)]
+
+    def result(self, builders: list[CompletionBuilder]) -> RequestResult:
+        """The finished answers."""
+        return RequestResult(
+            prompt=self.prompt.text,
+            prompt_token_ids=self.prompt.token_ids,
+            outputs=tuple(builder.build() for builder in builders),
+            num_cached_tokens=max(builder.num_cached_tokens for builder in builders),
+        )

@@ -1,0 +1,200 @@
+"""`LLM`: a model in this process, for batches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from ..engine.config import DType
+from ..engine.request import SamplingParams
+from ..grammar.limits import Limits
+from . import constraints
+from .batch import run_jobs
+from .constraints import Constraint
+from .jobs import Job
+from .progress import Progress, batch_progress
+from .prompts import Prompt, PromptEncoder, check_length
+from .results import RequestResult
+from .runtime import Runtime, RuntimeOptions, open_runtime
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..grammar.grammar import Grammar
+
+Conversation = Sequence[dict[str, Any]]
+
+
+class LLM:
+    """A model and its engine.
+
+        with LLM("smollm2-135m") as llm:
+            out = llm.generate("Name a fruit:", schema={"type": "object", "properties": {"fruit": {"type": "string"}}})
+            print(out[0].outputs[0].parsed)
+
+    Args:
+        model: alias, folder, `.gguf` file or Hugging Face id; fetched on first use.
+        dtype: of weights and activations; "auto" is what suits the device.
+        max_model_len: most tokens of prompt and answer together; None is what the model allows and memory holds.
+        max_num_seqs: most requests that run at the same time.
+        gpu_memory_utilization: share of a GPU's memory that may be used.
+        tensor_parallel_size: only 1 is built; any other number is refused.
+        enable_prefix_caching: reuse the KV blocks of equal prompt beginnings.
+        seed: base of the seeds of requests that bring none.
+        limits: budgets of each constraint.
+
+    Raises:
+        ModelNotFound, DownloadError, UnsupportedModel: no such model, not to be had, or not to be read.
+        InvalidRequest: options that contradict each other.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        dtype: DType = "auto",
+        max_model_len: int | None = None,
+        max_num_seqs: int | None = None,
+        max_num_batched_tokens: int | None = None,
+        gpu_memory_utilization: float = 0.9,
+        kv_cache_memory_bytes: int | None = None,
+        tensor_parallel_size: int = 1,
+        enable_prefix_caching: bool = True,
+        seed: int | None = None,
+        device: str | None = None,
+        limits: Limits | None = None,
+    ):
+        options = RuntimeOptions(
+            model=model,
+            dtype=dtype,
+            max_model_len=max_model_len,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            gpu_memory_utilization=gpu_memory_utilization,
+            kv_cache_memory_bytes=kv_cache_memory_bytes,
+            tensor_parallel_size=tensor_parallel_size,
+            enable_prefix_caching=enable_prefix_caching,
+            seed=seed,
+            device=device,
+            limits=limits or Limits(),
+        )
+        self._use(open_runtime(options))
+
+    @classmethod
+    def over(cls, runtime: Runtime) -> LLM:
+        """An `LLM` over a runtime that exists already; closing the one closes the other."""
+        llm = cls.__new__(cls)
+        llm._use(runtime)
+        return llm
+
+    def _use(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+        self._encoder = PromptEncoder(runtime.model)
+
+    def generate(
+        self,
+        prompts: str | Sequence[str] | Sequence[int] | Sequence[Sequence[int]],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        *,
+        schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        grammar: Grammar | None = None,
+        output_type: Any = None,
+        progress: bool | Progress = False,
+    ) -> list[RequestResult]:
+        """Continue prompts as they stand, all in one batch.
+
+        Args:
+            prompts: a text, token ids, or a list of either.
+            sampling_params: for all prompts, or one for each.
+            schema: a JSON Schema, or a Pydantic class whose instances `.parsed` then holds.
+            regex: the whole answer matches it.
+            choice: the answer is one of these texts.
+            grammar: any `Grammar`.
+            output_type: a Python type; the answer is JSON and `.parsed` is of that type.
+            progress: True shows a bar on stderr; a function is called with (finished, total).
+
+        Returns:
+            One result a prompt, in the order of the prompts. A request that failed while it ran has finish_reason "error".
+
+        Raises:
+            ConstraintError: more than one constraint (a ValueError; it names them).
+            GrammarError: the constraint cannot be enforced.
+            InvalidRequest: a prompt or a parameter that can never be served; nothing was run.
+        """
+        constraint = constraints.from_arguments(schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type)
+        encoded = [self._encode(prompt) for prompt in _each_prompt(prompts)]
+        return self._run(encoded, sampling_params, constraint, progress)
+
+    def chat(
+        self,
+        messages: Conversation | Sequence[Conversation],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        *,
+        schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        grammar: Grammar | None = None,
+        output_type: Any = None,
+        chat_template_kwargs: dict[str, Any] | None = None,
+        progress: bool | Progress = False,
+    ) -> list[RequestResult]:
+        """The assistant's next turn of a conversation, or of each in a list of conversations.
+
+        Args:
+            messages: `{"role": ..., "content": ...}` dicts.
+            chat_template_kwargs: further variables of the model's chat template.
+
+        The other arguments, the result and the errors are those of `generate`; also ChatTemplateError if the template refuses.
+        """
+        constraint = constraints.from_arguments(schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type)
+        variables = chat_template_kwargs or {}
+        encoded = [self._encoder.of_chat(conversation, **variables) for conversation in _each_conversation(messages)]
+        return self._run(encoded, sampling_params, constraint, progress)
+
+    def _encode(self, prompt: str | Sequence[int]) -> Prompt:
+        return self._encoder.of_text(prompt) if isinstance(prompt, str) else self._encoder.of_token_ids(prompt)
+
+    def _run(
+        self,
+        prompts: Sequence[Prompt],
+        sampling_params: SamplingParams | Sequence[SamplingParams] | None,
+        constraint: Constraint | None,
+        progress: bool | Progress,
+    ) -> list[RequestResult]:
+        params = _each_params(sampling_params, len(prompts))
+        jobs = [Job(prompt=prompt, params=own, constraint=constraint) for prompt, own in zip(prompts, params, strict=True)]
+        for job in jobs:
+            check_length(job.prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
+        with batch_progress(progress, total=len(jobs)) as report:
+            return run_jobs(self.runtime.engine, jobs, max_in_flight=self.runtime.max_waiting, report=report)
+
+    def close(self) -> None:
+        """End all requests and free the model. May be called twice."""
+        self.runtime.close()
+
+    def __enter__(self) -> LLM:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def _each_prompt(prompts: Any) -> list[str | Sequence[int]]:
+    if isinstance(prompts, str) or (prompts and all(isinstance(token, int) for token in prompts)):
+        return [prompts]
+    return list(prompts)
+
+
+def _each_conversation(messages: Any) -> list[Conversation]:
+    return [messages] if messages and isinstance(messages[0], dict) else list(messages)
+
+
+def _each_params(given: SamplingParams | Sequence[SamplingParams] | None, count: int) -> list[SamplingParams]:
+    if given is None or isinstance(given, SamplingParams):
+        return [given or SamplingParams()] * count
+    if len(given) != count:
+        raise ValueError(f"{count} prompts, but {len(given)} sampling_params")
+    return list(given)

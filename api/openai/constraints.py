@@ -1,0 +1,112 @@
+"""The constraint of a request body, whichever of the accepted spellings it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...grammar.errors import GrammarError, LimitError
+from .. import constraints
+from ..constraints import Constraint, ConstraintError
+from .errors import ApiError, bad_request
+from .protocol import GenerationBody, ResponseFormat, StructuredOutputs
+
+Candidate = tuple[str, Callable[[], Constraint]]
+
+_WHITESPACE_WORDS = ("bounded", "compact", "any")
+
+
+def from_body(body: GenerationBody) -> Constraint | None:
+    """The one constraint of the body, or None.
+
+    Raises:
+        ApiError: 400, if several are given (the message names them), or if one is empty or cannot be enforced.
+    """
+    candidates = [*_response_format(body.response_format), *_structured_outputs(body.structured_outputs), *_guided(body)]
+    try:
+        return constraints.the_only(candidates)
+    except ConstraintError as error:
+        raise bad_request(str(error), param=error.fields[-1], code="conflicting_constraints") from None
+    except GrammarError as error:
+        raise refused(error, field=candidates[0][0]) from None
+
+
+def refused(error: GrammarError, *, field: str) -> ApiError:
+    """The answer to a constraint that cannot be enforced: `param` is the field, the message holds the place inside it."""
+    code = "grammar_too_large" if isinstance(error, LimitError) else "invalid_grammar"
+    return bad_request(f"'{field}' cannot be enforced: {error}", param=field, code=code)
+
+
+def _response_format(given: ResponseFormat | None) -> list[Candidate]:
+    if given is None:
+        return []
+    if given.type != "json_schema" and given.json_schema is not None:
+        raise bad_request(
+            f"'json_schema' does not go with type '{given.type}'",
+            param="response_format.json_schema",
+        )
+    if given.type == "json_object":
+        return [_json_object("response_format", {})]
+    if given.type == "json_schema":
+        return [_json_schema_format(given)]
+    return []
+
+
+def _json_schema_format(given: ResponseFormat) -> Candidate:
+    field = "response_format.json_schema.schema"
+    schema = given.json_schema.schema_ if given.json_schema else None
+    if schema is None:
+        raise bad_request(f"type 'json_schema' needs '{field}'", param=field, code="missing_value")
+    if isinstance(schema, str):
+        raise bad_request(f"'{field}' must be an object, not a text", param=field)
+    return _json_schema(field, schema, {})
+
+
+def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:
+    if given is None:
+        return []
+    compact = bool(given.disable_any_whitespace)
+    options = _whitespace(given.whitespace_pattern, compact=compact, field="structured_outputs.whitespace_pattern")
+    found = _candidates("structured_outputs.", given.json_, given.regex, given.choice, options)
+    if given.json_object:
+        found.append(_json_object("structured_outputs.json_object", options))
+    if not found:
+        raise bad_request("'structured_outputs' holds no constraint", param="structured_outputs", code="missing_value")
+    return found
+
+
+def _guided(body: GenerationBody) -> list[Candidate]:
+    options = _whitespace(body.guided_whitespace_pattern, compact=False, field="guided_whitespace_pattern")
+    return _candidates("guided_", body.guided_json, body.guided_regex, body.guided_choice, options)
+
+
+def _candidates(prefix: str, schema: Any, regex: str | None, choice: list[str] | None, options: dict[str, Any]) -> list[Candidate]:
+    found: list[Candidate] = []
+    if schema is not None:
+        found.append(_json_schema(prefix + "json", schema, options))
+    if regex is not None:
+        found.append((prefix + "regex", lambda: constraints.of_regex(regex, field=prefix + "regex")))
+    if choice is not None:
+        found.append((prefix + "choice", lambda: constraints.of_choice(choice, field=prefix + "choice")))
+    return found
+
+
+def _json_schema(field: str, schema: Any, options: dict[str, Any]) -> Candidate:
+    if not isinstance(schema, (dict, bool, str)):
+        raise bad_request(f"'{field}' must be a JSON Schema: an object or a boolean", param=field)
+    return field, lambda: constraints.of_schema(schema, field=field, **options)
+
+
+def _json_object(field: str, options: dict[str, Any]) -> Candidate:
+    if options:
+        return field, lambda: constraints.of_schema({"type": "object"}, field=field, **options)
+    return field, lambda: constraints.of_json_object(field=field)
+
+
+def _whitespace(pattern: str | None, *, compact: bool, field: str) -> dict[str, Any]:
+    """Options of `Grammar.json_schema`; a pattern that reads like one of its words is still a pattern."""
+    if pattern is None:
+        return {"whitespace": "compact"} if compact else {}
+    if compact:
+        raise bad_request(f"'{field}' does not go with 'disable_any_whitespace'", param=field, code="conflicting_constraints")
+    return {"whitespace": f"(?:{pattern})" if pattern in _WHITESPACE_WORDS else pattern}

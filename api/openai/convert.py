@@ -1,0 +1,111 @@
+"""Request bodies -> jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...engine.request import InvalidRequest, SamplingParams
+from ..jobs import Job, new_id
+from ..prompts import Prompt, PromptEncoder, check_length
+from ..runtime import Runtime
+from . import constraints
+from .errors import bad_request
+from .messages import template_messages
+from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
+
+_SAME_NAME = (
+    "n",
+    "temperature",
+    "top_p",
+    "min_p",
+    "seed",
+    "min_tokens",
+    "stop",
+    "stop_token_ids",
+    "ignore_eos",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+)
+_VLLM_ALL_TOKENS = -1
+
+
+class Converter:
+    """Turns bodies into jobs of one model. Costs what tokenizing and reading a schema cost, so it belongs on a thread."""
+
+    def __init__(self, runtime: Runtime):
+        self._max_model_len = runtime.max_model_len
+        self._vocab_size = runtime.model.vocab_size
+        self._encoder = PromptEncoder(runtime.model)
+
+    def chat(self, body: ChatCompletionBody) -> list[Job]:
+        """The one job of a chat completion.
+
+        Raises:
+            ApiError, InvalidRequest, ChatTemplateError: the body can never be served.
+        """
+        body.refuse_unsupported()
+        field, max_tokens = body.token_budget
+        num_logprobs = (body.top_logprobs or 0) if body.logprobs else None
+        params = self._params(body, {"max_tokens": max_tokens, "logprobs": num_logprobs}, {"max_tokens": field, "logprobs": "top_logprobs"})
+        constraint = constraints.from_body(body)
+        prompt = self._encoder.of_chat(template_messages(body.messages), **self._template_variables(body))
+        self._check_length(prompt, params, field)
+        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("chatcmpl"))]
+
+    def completion(self, body: CompletionBody) -> list[Job]:
+        """One job a prompt. Raises what `chat` raises."""
+        body.refuse_unsupported()
+        field, max_tokens = body.token_budget
+        params = self._params(body, {"max_tokens": max_tokens, "logprobs": body.logprobs}, {})
+        constraint = constraints.from_body(body)
+        jobs = []
+        for given in body.prompts():
+            prompt = self._encoder.of_text(given) if isinstance(given, str) else self._encoder.of_token_ids(given)
+            self._check_length(prompt, params, field)
+            jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl")))
+        return jobs
+
+    def _template_variables(self, body: ChatCompletionBody) -> dict[str, Any]:
+        variables = body.chat_template_kwargs or {}
+        for reserved in ("self", "messages", "add_generation_prompt", "tools"):
+            if reserved in variables:
+                raise bad_request(f"'{reserved}' is set by the request itself", param=f"chat_template_kwargs.{reserved}")
+        return variables
+
+    def _check_length(self, prompt: Prompt, params: SamplingParams, field: str) -> None:
+        check_length(prompt, max_tokens=params.max_tokens, max_model_len=self._max_model_len, field=field)
+
+    def _params(self, body: GenerationBody, own: dict[str, Any], renamed: dict[str, str]) -> SamplingParams:
+        """Sampling parameters; null means the default.
+
+        Args:
+            own: values that the endpoint computes.
+            renamed: parameter -> field of the body, for errors.
+        """
+        given = {name: getattr(body, name) for name in _SAME_NAME} | own
+        given["top_k"] = 0 if body.top_k == _VLLM_ALL_TOKENS else body.top_k
+        given["logit_bias"] = _logit_bias(body.logit_bias)
+        try:
+            params = SamplingParams(**{name: value for name, value in given.items() if value is not None})
+        except InvalidRequest as error:
+            field = renamed.get(error.param or "", error.param)
+            message = error.message if field == error.param else f"{field}: {error.message}"
+            raise bad_request(message, param=field) from None
+        self._check_tokens("logit_bias", params.logit_bias)
+        self._check_tokens("stop_token_ids", params.stop_token_ids)
+        return params
+
+    def _check_tokens(self, field: str, tokens: Any) -> None:
+        for token in tokens:
+            if not 0 <= token < self._vocab_size:
+                raise bad_request(f"{field}: {token} is not a token id of this model (0 to {self._vocab_size - 1})", param=field)
+
+
+def _logit_bias(given: dict[str, float] | None) -> dict[int, float] | None:
+    if given is None:
+        return None
+    for token in given:
+        if not (token.isascii() and token.isdigit() and len(token) <= 10):
+            raise bad_request(f"logit_bias: {token[:64]!r} is not a token id", param="logit_bias")
+    return {int(token): bias for token, bias in given.items()}

@@ -1,0 +1,76 @@
+"""Errors as OpenAI clients expect them.
+
+    ApiError                    an HTTP status and the body {"error": {message, type, param, code}}
+
+`ApiError` is made at the border only, by `from_exception` or by the few checks that exist in the protocol alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import ValidationError
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    408: "timeout_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+    503: "service_unavailable_error",
+}
+
+
+class ApiError(Exception):
+    """One answer that is an error.
+
+    Attributes:
+        status: HTTP status.
+        message: one sentence for a person.
+        param: the request field that is wrong, as a path (`messages[0].content`), or None.
+        code: a stable short name, or None.
+    """
+
+    def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None):
+        self.status = status
+        self.message = message
+        self.param = param
+        self.code = code
+        super().__init__(message)
+
+    @property
+    def type(self) -> str:
+        return _TYPES.get(self.status, "server_error")
+
+    def body(self) -> dict[str, Any]:
+        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+
+
+def bad_request(message: str, *, param: str | None = None, code: str = "invalid_value") -> ApiError:
+    return ApiError(400, message, param=param, code=code)
+
+
+def not_supported(what: str, *, param: str) -> ApiError:
+    """A field of the protocol that is refused rather than ignored."""
+    return bad_request(f"{what} is not supported yet", param=param, code="unsupported_parameter")
+
+
+def from_validation(error: ValidationError) -> ApiError:
+    """The first complaint of Pydantic about a request body."""
+    first = error.errors(include_url=False, include_context=True, include_input=False)[0]
+    location = list(first["loc"])
+    if first["type"] == "unknown_field":
+        location.append(first.get("ctx", {})["field"])
+        return bad_request(first["msg"], param=_path(location), code="unknown_parameter")
+    param = _path(location) or None
+    place = f" in '{param}'" if param else ""
+    return bad_request(f"{first['msg']}{place}", param=param)
+
+
+def _path(location: list[int | str]) -> str:
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text

@@ -1,0 +1,78 @@
+"""Messages of a conversation as the protocol spells them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import field_validator
+
+from .errors import not_supported
+from .strict import StrictModel
+
+Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
+
+_UNSUPPORTED_ROLES = ("tool", "function")
+_UNSUPPORTED_FIELDS = ("tool_calls", "function_call", "tool_call_id", "audio")
+
+
+class ContentPart(StrictModel):
+    """A piece of a message. Only text is understood; the other kinds are named so that their refusal is clear."""
+
+    type: Literal["text", "image_url", "input_audio", "file", "refusal"]
+    text: str | None = None
+    image_url: Any = None
+    input_audio: Any = None
+    file: Any = None
+    refusal: str | None = None
+
+
+class Message(StrictModel):
+    """One turn. A message that a client got from an answer can be sent back as it is."""
+
+    role: Role
+    content: list[ContentPart] | None = None
+    name: str | None = None
+    refusal: str | None = None
+    annotations: Any = None
+    audio: Any = None
+    tool_calls: Any = None
+    function_call: Any = None
+    tool_call_id: str | None = None
+    parsed: Any = None
+
+    @field_validator("content", mode="before")
+    @classmethod
+    def _text_as_part(cls, content: Any) -> Any:
+        return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def template_messages(messages: list[Message]) -> list[dict[str, Any]]:
+    """Messages as chat templates read them: `role` and `content` text; `developer` is the newer name of `system`.
+
+    Raises:
+        ApiError: 400 for tools, images, audio or files, with the path of the part.
+    """
+    return [_template_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+
+
+def _template_message(message: Message, path: str) -> dict[str, Any]:
+    if message.role in _UNSUPPORTED_ROLES:
+        raise not_supported(f"role '{message.role}'", param=f"{path}.role")
+    for field in _UNSUPPORTED_FIELDS:
+        if getattr(message, field):
+            raise not_supported(f"'{field}' in a message", param=f"{path}.{field}")
+    role = "system" if message.role == "developer" else message.role
+    rendered: dict[str, Any] = {"role": role, "content": _text(message.content or [], f"{path}.content")}
+    if message.name is not None:
+        rendered["name"] = message.name
+    return rendered
+
+
+def _text(parts: list[ContentPart], path: str) -> str:
+    return "".join(_part_text(part, f"{path}[{index}]") for index, part in enumerate(parts))
+
+
+def _part_text(part: ContentPart, path: str) -> str:
+    if part.type != "text" or part.text is None:
+        raise not_supported(f"content of type '{part.type}' without text", param=path)
+    return part.text

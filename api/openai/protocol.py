@@ -1,0 +1,186 @@
+"""Request bodies of `/v1/chat/completions` and `/v1/completions`.
+
+The fields are OpenAI's, plus those that users of vLLM send. A field of the protocol that is not built yet is present here as
+`Unsupported`, so that it is refused by name and never ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from .errors import bad_request, not_supported
+from .messages import Message
+from .strict import StrictModel
+
+Unsupported = Any
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+Strings = Annotated[list[str], BeforeValidator(_as_list)]
+
+
+class JsonSchemaFormat(StrictModel):
+    """`response_format.json_schema`. `strict` is accepted and changes nothing: a schema is always enforced exactly."""
+
+    name: str | None = None
+    description: str | None = None
+    schema_: Any = Field(default=None, alias="schema")
+    strict: bool | None = None
+
+
+class ResponseFormat(StrictModel):
+    type: Literal["text", "json_object", "json_schema"]
+    json_schema: JsonSchemaFormat | None = None
+
+
+class StructuredOutputs(StrictModel):
+    """vLLM's `structured_outputs`."""
+
+    json_: Any = Field(default=None, alias="json")
+    regex: str | None = None
+    choice: list[str] | None = None
+    json_object: bool | None = None
+    whitespace_pattern: str | None = None
+    disable_any_whitespace: bool | None = None
+    grammar: Unsupported = None
+    structural_tag: Unsupported = None
+
+
+class StreamOptions(StrictModel):
+    include_usage: bool | None = None
+
+
+class GenerationBody(StrictModel):
+    """What both endpoints share."""
+
+    model: str | None = None
+    max_tokens: int | None = None
+    n: int | None = None
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    stop: Strings | None = None
+    stop_token_ids: list[int] | None = None
+    seed: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    frequency_penalty: float | None = None
+    presence_penalty: float | None = None
+    repetition_penalty: float | None = None
+    logit_bias: dict[str, float] | None = None
+    min_tokens: int | None = None
+    ignore_eos: bool | None = None
+
+    response_format: ResponseFormat | None = None
+    structured_outputs: StructuredOutputs | None = None
+    guided_json: Any = None
+    guided_regex: str | None = None
+    guided_choice: list[str] | None = None
+    guided_whitespace_pattern: str | None = None
+    guided_grammar: Unsupported = None
+
+    user: str | None = None
+    metadata: dict[str, str] | None = None
+
+    def refuse_unsupported(self) -> None:
+        """Raise for what this endpoint knows by name and cannot do."""
+        if self.stream_options is not None and not self.stream:
+            raise bad_request("'stream_options' is only allowed with 'stream': true", param="stream_options")
+        if self.guided_grammar is not None:
+            raise not_supported("'guided_grammar'", param="guided_grammar")
+        if self.structured_outputs is not None:
+            _refuse_set(self.structured_outputs, ("grammar", "structural_tag"), prefix="structured_outputs.")
+
+
+class ChatCompletionBody(GenerationBody):
+    messages: list[Message] = Field(min_length=1)
+    max_completion_tokens: int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+
+    store: bool | None = None
+    service_tier: str | None = None
+    safety_identifier: str | None = None
+    prompt_cache_key: str | None = None
+    parallel_tool_calls: bool | None = None
+    modalities: list[str] | None = None
+    tool_choice: Any = None
+    tools: Unsupported = None
+    functions: Unsupported = None
+    function_call: Unsupported = None
+    audio: Unsupported = None
+    prediction: Unsupported = None
+    reasoning_effort: Unsupported = None
+    verbosity: Unsupported = None
+    web_search_options: Unsupported = None
+    moderation: Unsupported = None
+
+    def refuse_unsupported(self) -> None:
+        super().refuse_unsupported()
+        _refuse_set(self, ("tools", "functions", "function_call", "audio", "prediction", "reasoning_effort"))
+        _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
+        if self.tool_choice not in (None, "none"):
+            raise not_supported("'tool_choice'", param="tool_choice")
+        if self.store:
+            raise not_supported("'store': true", param="store")
+        if self.modalities not in (None, ["text"]):
+            raise not_supported("a modality other than text", param="modalities")
+        if self.top_logprobs is not None and not self.logprobs:
+            raise bad_request("'top_logprobs' needs 'logprobs': true", param="top_logprobs")
+
+    @property
+    def token_budget(self) -> tuple[str, int | None]:
+        """The field that bounds the answer, and its value. `max_completion_tokens` is the newer name of `max_tokens`."""
+        old, new = self.max_tokens, self.max_completion_tokens
+        if old is not None and new is not None and old != new:
+            raise bad_request(
+                f"'max_tokens' ({old}) and 'max_completion_tokens' ({new}) mean the same and differ", param="max_completion_tokens"
+            )
+        return ("max_tokens", old) if new is None else ("max_completion_tokens", new)
+
+
+class CompletionBody(GenerationBody):
+    prompt: Any = None
+    echo: bool | None = None
+    logprobs: int | None = None
+    best_of: Unsupported = None
+    suffix: Unsupported = None
+
+    def refuse_unsupported(self) -> None:
+        super().refuse_unsupported()
+        _refuse_set(self, ("best_of", "suffix"))
+        if self.echo:
+            raise not_supported("'echo': true", param="echo")
+
+    @property
+    def token_budget(self) -> tuple[str, int | None]:
+        return "max_tokens", self.max_tokens
+
+    def prompts(self) -> list[str | list[int]]:
+        """The prompts, one a choice group: a text, token ids, or a list of either."""
+        prompt = self.prompt
+        if isinstance(prompt, str):
+            return [prompt]
+        if isinstance(prompt, list) and prompt:
+            if _is_token_ids(prompt):
+                return [prompt]
+            if all(isinstance(entry, str) or (entry and _is_token_ids(entry)) for entry in prompt):
+                return prompt
+        raise bad_request("'prompt' must be a text, a list of texts, or a list of token ids", param="prompt")
+
+
+def _is_token_ids(value: Any) -> bool:
+    return isinstance(value, list) and all(type(token) is int for token in value)
+
+
+def _refuse_set(model: StrictModel, fields: tuple[str, ...], *, prefix: str = "") -> None:
+    for field in fields:
+        if getattr(model, field) is not None:
+            raise not_supported(f"'{prefix}{field}'", param=prefix + field)

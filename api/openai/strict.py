@@ -1,0 +1,43 @@
+"""The base of every request model: unknown fields are refused, types are not coerced."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic_core import PydanticCustomError
+
+_MAX_NAME_CHARS = 64
+
+
+class StrictModel(BaseModel):
+    """A part of a request body.
+
+    A misspelt field must never be dropped: a dropped `response_format` is an answer without its constraint. The error names the
+    field and the nearest field that exists.
+    """
+
+    model_config = ConfigDict(strict=True, extra="forbid", protected_namespaces=())
+
+    @classmethod
+    def field_names(cls) -> tuple[str, ...]:
+        """Names as they stand in the JSON body."""
+        return tuple(field.alias or name for name, field in cls.model_fields.items())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_fields(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            known = cls.field_names()
+            for name in data:
+                if name not in known:
+                    raise _unknown_field(name, known)
+        return data
+
+
+def _unknown_field(name: str, known: tuple[str, ...]) -> PydanticCustomError:
+    shown = name if len(name) <= _MAX_NAME_CHARS else name[:_MAX_NAME_CHARS] + "..."
+    nearest = difflib.get_close_matches(shown, known, n=1)
+    hint = f"; did you mean '{nearest[0]}'?" if nearest else ""
+    return PydanticCustomError("unknown_field", "unknown field '{field}'{hint}", {"field": shown, "hint": hint})

@@ -1,0 +1,75 @@
+"""What the front ends need of an engine and of a model. Anything of this shape will do, which is how tests bring their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from ..engine.request import Request, RequestOutput
+
+OnOutput = Callable[[RequestOutput], None]
+
+
+class Engine(Protocol):
+    """Runs requests on a thread of its own."""
+
+    def submit(self, request: Request, on_output: OnOutput) -> Any:
+        """Queue a request. `on_output` is called on the engine's thread, the last time with a finish reason.
+
+        Raises:
+            InvalidRequest, EngineOverloaded, EngineStopped: nothing was queued.
+        """
+        ...
+
+    def abort(self, request_id: str) -> Any:
+        """End a request; an id that is unknown or finished is ignored."""
+        ...
+
+    def close(self) -> Any:
+        """End all requests and the thread."""
+        ...
+
+
+class Encoding(Protocol):
+    @property
+    def ids(self) -> list[int]: ...
+
+
+class Tokenizer(Protocol):
+    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding: ...
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str: ...
+
+    def id_to_token(self, id: int) -> str | None: ...
+
+
+class ChatTemplate(Protocol):
+    def render(
+        self,
+        messages: list[dict[str, Any]],
+        add_generation_prompt: bool = True,
+        tools: list[dict[str, Any]] | None = None,
+        **variables: Any,
+    ) -> str: ...
+
+
+class ServedModel(Protocol):
+    """What of a loaded model concerns prompts."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def tokenizer(self) -> Any: ...
+
+    @property
+    def chat_template(self) -> Any: ...
+
+    @property
+    def bos_token_id(self) -> int | None: ...
+
+    @property
+    def add_bos(self) -> bool: ...
+
+    @property
+    def vocab_size(self) -> int: ...

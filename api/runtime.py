@@ -1,0 +1,141 @@
+"""From the name of a model to a running engine: what the Python API, the server and the command line share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..engine.config import DType, EngineConfig
+from ..engine.request import InvalidRequest
+from ..grammar.limits import Limits
+from .ports import Engine, ServedModel
+
+if TYPE_CHECKING:
+    import torch
+
+    from ..engine.models.progress import Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeOptions:
+    """Everything a user can set about a model and its engine; names follow vLLM.
+
+    Attributes:
+        tensor_parallel_size: number of GPUs that share the model; only 1 is built.
+        limits: budgets of each constraint.
+
+    The others are those of `EngineConfig`.
+    """
+
+    model: str
+    dtype: DType = "auto"
+    max_model_len: int | None = None
+    max_num_seqs: int | None = None
+    max_num_batched_tokens: int | None = None
+    gpu_memory_utilization: float = 0.9
+    kv_cache_memory_bytes: int | None = None
+    tensor_parallel_size: int = 1
+    enable_prefix_caching: bool = True
+    max_waiting: int = 1024
+    seed: int | None = None
+    device: str | None = None
+    limits: Limits = field(default_factory=Limits)
+
+    def __post_init__(self) -> None:
+        if self.tensor_parallel_size != 1:
+            raise InvalidRequest(
+                f"tensor_parallel_size={self.tensor_parallel_size} is not supported yet: a model runs on one device (1)",
+                param="tensor_parallel_size",
+            )
+
+    def engine_config(self) -> EngineConfig:
+        return EngineConfig(
+            model=self.model,
+            dtype=self.dtype,
+            max_model_len=self.max_model_len,
+            max_num_seqs=self.max_num_seqs,
+            max_num_batched_tokens=self.max_num_batched_tokens,
+            kv_cache_memory_bytes=self.kv_cache_memory_bytes,
+            gpu_memory_utilization=self.gpu_memory_utilization,
+            enable_prefix_caching=self.enable_prefix_caching,
+            max_waiting=self.max_waiting,
+            seed=self.seed,
+            device=self.device,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runtime:
+    """A loaded model with its engine.
+
+    Attributes:
+        model: what prompts need of it.
+        engine: runs the requests.
+        max_model_len: most tokens of prompt and answer together.
+        max_waiting: requests that may wait in the engine.
+        token_bytes: token id -> the bytes that it stands for; for a special token, its name.
+        closers: what else ends with the runtime, in this order.
+    """
+
+    model: ServedModel
+    engine: Engine
+    max_model_len: int
+    max_waiting: int
+    token_bytes: Callable[[int], bytes]
+    closers: tuple[Callable[[], None], ...] = ()
+
+    def close(self) -> None:
+        """End all requests and the engine's threads. May be called twice."""
+        self.engine.close()
+        for closer in self.closers:
+            closer()
+
+
+def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -> Runtime:
+    """Find, fetch if need be, and load a model, and start its engine.
+
+    Args:
+        progress: called while a model is fetched, see `ModelStore`.
+
+    Raises:
+        ModelNotFound, DownloadError, UnsupportedModel: the model is not to be had.
+        InvalidRequest: the options contradict each other or do not fit into memory.
+    """
+    # Loading these takes seconds, which a mistake in the options should not cost.
+    import torch
+
+    from ..engine.attention import IMPLEMENTATION
+    from ..engine.client import EngineClient
+    from ..engine.core import EngineCore
+    from ..engine.detokenizer import TokenTable
+    from ..engine.models.loader import load_model
+    from ..engine.models.store import ModelStore
+    from ..fsm_cache.compiler import FsmCompiler
+    from ..fsm_cache.vocabulary import Vocabulary
+
+    config = options.engine_config()
+    files = ModelStore().resolve(options.model, progress=progress)
+    device = torch.device(config.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    model = load_model(files.path, dtype=_dtype(config.dtype, device), attn_implementation=IMPLEMENTATION, device=device)
+    vocabulary = Vocabulary.from_tokenizer(model.tokenizer, vocab_size=model.vocab_size, eos_token_ids=model.eos_token_ids)
+    table = TokenTable(token_bytes=vocabulary.token_bytes, special_name=model.tokenizer.id_to_token)
+    compiler = FsmCompiler(vocabulary, options.limits)
+    core = EngineCore(model, config, compiler)
+    return Runtime(
+        model=model,
+        engine=EngineClient(core),
+        max_model_len=core.limits.max_model_len,
+        max_waiting=core.limits.max_waiting,
+        token_bytes=lambda token: table.token_bytes[token] or table.name_bytes(token),
+        closers=(compiler.close,),
+    )
+
+
+def _dtype(name: DType, device: torch.device) -> torch.dtype:
+    """The type of the weights: "auto" is float32 on a CPU, where the narrow types are slow, and bfloat16 on a GPU."""
+    import torch
+
+    if name == "auto":
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]

@@ -1,0 +1,128 @@
+"""Running the jobs of one HTTP request: the first output decides between an error status and an answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, replace
+
+from starlette.responses import Response
+from starlette.types import Receive
+
+from ...engine.request import RequestOutput
+from ..async_engine import AsyncLLM
+from ..jobs import Job
+from ..openai.errors import ApiError
+from ..openai.writers import Usage, Writer
+from .errors import failure, to_api_error
+from .responses import DONE, EventStream, event, json_response, unless_disconnected
+
+Outputs = AsyncGenerator[tuple[int, RequestOutput], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generation:
+    """What one request body asks for.
+
+    Attributes:
+        jobs: one a prompt.
+        writer: shapes the answers.
+        stream: send them as they grow.
+        include_usage: end the stream with a chunk that holds the usage.
+    """
+
+    jobs: Sequence[Job]
+    writer: Writer
+    stream: bool
+    include_usage: bool
+
+    @property
+    def num_answers(self) -> int:
+        return sum(job.params.n for job in self.jobs)
+
+    async def respond(self, llm: AsyncLLM, receive: Receive) -> Response:
+        """The response, once it is known that there is one: a constraint that the engine refuses is still an error status.
+
+        Raises:
+            ApiError: nothing of an answer was sent.
+            ClientDisconnect: the client left; the jobs are aborted.
+        """
+        outputs = llm.stream(self.jobs)
+        try:
+            first = await unless_disconnected(receive, self._checked(outputs))
+            if self.stream:
+                return EventStream(self._events(first, outputs))
+            response = await unless_disconnected(receive, self._whole(first, outputs))
+        except BaseException:
+            await outputs.aclose()
+            raise
+        await outputs.aclose()
+        return response
+
+    async def _checked(self, outputs: Outputs) -> tuple[int, RequestOutput]:
+        index, output = await anext(outputs)
+        error = failure(output, self.jobs[0].constraint)
+        if error is not None:
+            raise error
+        return index, output
+
+    async def _whole(self, first: tuple[int, RequestOutput], outputs: Outputs) -> Response:
+        builders = [builder for job in self.jobs for builder in job.builders()]
+        usage = _UsageMeter(self.jobs)
+        tagged: tuple[int, RequestOutput] | None = first
+        while tagged is not None:
+            index, output = tagged
+            usage.add(index, output)
+            builders[index].add(output)
+            tagged = await self._next(outputs)
+        answers = [replace(builder.build(), index=index) for index, builder in enumerate(builders)]
+        return json_response(self.writer.response(answers, usage.total()))
+
+    async def _next(self, outputs: Outputs) -> tuple[int, RequestOutput] | None:
+        try:
+            return await self._checked(outputs)
+        except StopAsyncIteration:
+            return None
+
+    async def _events(self, first: tuple[int, RequestOutput], outputs: Outputs) -> AsyncGenerator[bytes, None]:
+        usage = _UsageMeter(self.jobs)
+        tagged: tuple[int, RequestOutput] | None = first
+        try:
+            for chunk in self.writer.opening(self.num_answers):
+                yield event(chunk)
+            while tagged is not None:
+                index, output = tagged
+                usage.add(index, output)
+                for chunk in self.writer.delta(index, output):
+                    yield event(chunk)
+                tagged = await self._next(outputs)
+            if self.include_usage:
+                yield event(self.writer.usage(usage.total()))
+            yield DONE
+        except ApiError as error:
+            yield event(error.body())
+        except Exception as error:  # the status line is sent: what is left is to end with an error event
+            yield event(to_api_error(error).body())
+        finally:
+            await outputs.aclose()
+
+
+class _UsageMeter:
+    """Counts tokens as outputs pass by."""
+
+    def __init__(self, jobs: Sequence[Job]):
+        self._prompt_tokens = sum(len(job.prompt.token_ids) for job in jobs)
+        self._job_of = [number for number, job in enumerate(jobs) for _ in range(job.params.n)]
+        self._completion_tokens = 0
+        self._cached: dict[int, int] = {}
+
+    def add(self, index: int, output: RequestOutput) -> None:
+        self._completion_tokens += len(output.new_token_ids)
+        job = self._job_of[index]
+        self._cached[job] = max(self._cached.get(job, 0), output.num_cached_tokens)
+
+    def total(self) -> Usage:
+        return Usage(
+            prompt_tokens=self._prompt_tokens,
+            completion_tokens=self._completion_tokens,
+            cached_tokens=sum(self._cached.values()),
+        )

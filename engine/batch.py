@@ -1,0 +1,63 @@
+"""From a plan of plain ints to tensors. The only place where ints become tensors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from .kernels.paged_attention import AttentionBatch, Span
+from .scheduler import StepPlan
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """The inputs of one forward pass: T tokens in one flattened row, of which R sample.
+
+    Attributes:
+        token_ids: [1, T] int64
+        positions: [1, T] int64
+        sample_rows: [R] int64, the rows whose logits are needed.
+        sampling_ids: R request ids, in the same order.
+        attention: where the keys of each row are.
+    """
+
+    token_ids: torch.Tensor
+    positions: torch.Tensor
+    sample_rows: torch.Tensor
+    sampling_ids: tuple[str, ...]
+    attention: AttentionBatch
+
+
+def build(plan: StepPlan, device: torch.device) -> Batch:
+    """The tensors of a plan with at least one chunk. Chunks are ordered by length, as paged attention wants them."""
+    chunks = sorted(plan.chunks, key=lambda chunk: len(chunk.token_ids))
+    tokens: list[int] = []
+    positions: list[int] = []
+    row_sequences: list[int] = []
+    sample_rows: list[int] = []
+    spans: list[Span] = []
+    width = max(len(chunk.block_ids) for chunk in chunks)
+    tables: list[list[int]] = []
+    for index, chunk in enumerate(chunks):
+        size = len(chunk.token_ids)
+        spans.append(Span(sequence=index, row_start=len(tokens), row_stop=len(tokens) + size, context_len=chunk.start))
+        tokens.extend(chunk.token_ids)
+        positions.extend(range(chunk.start, chunk.start + size))
+        row_sequences.extend([index] * size)
+        tables.append([*chunk.block_ids, *[0] * (width - len(chunk.block_ids))])
+        if chunk.samples:
+            sample_rows.append(len(tokens) - 1)
+    flat_positions = torch.tensor(positions, dtype=torch.int64)
+    return Batch(
+        token_ids=torch.tensor(tokens, dtype=torch.int64).unsqueeze(0).to(device),
+        positions=flat_positions.unsqueeze(0).to(device),
+        sample_rows=torch.tensor(sample_rows, dtype=torch.int64).to(device),
+        sampling_ids=tuple(chunk.request_id for chunk in chunks if chunk.samples),
+        attention=AttentionBatch(
+            block_tables=torch.tensor(tables, dtype=torch.int32).to(device),
+            row_sequences=torch.tensor(row_sequences, dtype=torch.int32).to(device),
+            positions=flat_positions.to(device=device, dtype=torch.int32),
+            spans=tuple(spans),
+        ),
+    )

@@ -1,0 +1,307 @@
+"""The step loop: requests in, tokens out. Synchronous and single-threaded; `engine.client` gives it a thread."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Event
+from typing import Any, Protocol
+
+from ..grammar.errors import FormcastError
+from .batch import build
+from .config import EngineConfig, EngineLimits, resolve
+from .detokenizer import TokenTable
+from .generation import EndTokens, Generation, Verdict
+from .kernels.masked_sample import RowStatus
+from .kv.manager import KVManager, KVUsage
+from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, TokenLogprob
+from .runner import Model, Runner
+from .sampler import SampledToken, Sampler
+from .scheduler import Scheduler, StepPlan, StepResult
+
+_log = logging.getLogger(__name__)
+
+
+class Vocabulary(Protocol):
+    """The tokens of a model as grammars see them (`fsm_cache.Vocabulary`)."""
+
+    vocab_size: int
+    eos_token_ids: frozenset[int]
+    token_bytes: tuple[bytes | None, ...]
+
+
+class Compiler(Protocol):
+    """Compiles grammars in the background (`fsm_cache.FsmCompiler`)."""
+
+    vocabulary: Any
+    """A `Vocabulary`."""
+
+    def submit(self, grammar: Any) -> Future[Any]:
+        """A future of the grammar's `TokenAutomaton`. It may be shared with other callers."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineStats:
+    """What is open now, and counts since the start."""
+
+    num_running: int
+    num_waiting: int
+    num_waiting_for_grammar: int
+    kv: KVUsage
+    num_steps: int
+    num_prompt_tokens: int
+    num_cached_tokens: int
+    num_generated_tokens: int
+    num_finished: int
+    num_failed: int
+    num_aborted: int
+    num_preemptions: int
+
+
+@dataclass(kw_only=True)
+class _Counters:
+    num_steps: int = 0
+    num_prompt_tokens: int = 0
+    num_cached_tokens: int = 0
+    num_generated_tokens: int = 0
+    num_finished: int = 0
+    num_failed: int = 0
+    num_aborted: int = 0
+    num_preemptions: int = 0
+
+
+class EngineCore:
+    """A model, its KV cache and its open requests.
+
+    Each request that `add` accepts gets exactly one output with a finish reason, from `step`, `abort` or `fail_all`, whatever
+    happens to it or to others. Not thread-safe, except for `validate` and `wake`.
+    """
+
+    def __init__(self, model: Model, config: EngineConfig, compiler: Compiler):
+        vocabulary: Vocabulary = compiler.vocabulary
+        if (vocabulary.vocab_size, vocabulary.eos_token_ids) != (model.vocab_size, model.eos_token_ids):
+            raise ValueError(f"the vocabulary of the compiler is not that of {model.name}: its width or its end tokens differ")
+        self._compiler = compiler
+        self._table = TokenTable(token_bytes=vocabulary.token_bytes, special_name=model.tokenizer.id_to_token)
+        self._num_tokens = model.vocab_size
+        self._ends = EndTokens.of(model.eos_token_ids, model.vocab_size)
+        self._runner = Runner(model)
+        self.limits: EngineLimits = resolve(
+            config,
+            model_max_len=model.max_model_len,
+            block_bytes=self._runner.block_bytes(config.block_size),
+            on_gpu=self._runner.on_gpu,
+            memory=self._runner.memory(),
+        )
+        self._runner.allocate(self.limits.num_blocks, self.limits.block_size)
+        self._kv = KVManager(self.limits.num_blocks, self.limits.block_size, enable_prefix_caching=self.limits.enable_prefix_caching)
+        self._scheduler = Scheduler(self.limits, self._kv)
+        self._sampler = Sampler(model.vocab_size)
+        self._seeds = random.Random(config.seed)
+        self._open: dict[str, Generation] = {}
+        self._compiling: dict[str, Future[Any]] = {}
+        self._counters = _Counters()
+        self._woken = Event()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether any request is open."""
+        return bool(self._open)
+
+    @property
+    def stats(self) -> EngineStats:
+        return EngineStats(
+            num_running=self._scheduler.num_running,
+            num_waiting=self._scheduler.num_waiting,
+            num_waiting_for_grammar=len(self._compiling),
+            kv=self._kv.usage,
+            **vars(self._counters),
+        )
+
+    def validate(self, request: Request) -> None:
+        """Checks a request against the model and the engine's sizes. May be called from any thread.
+
+        Raises:
+            InvalidRequest: it can never be served.
+        """
+        params, num_prompt, max_len = request.params, len(request.prompt_token_ids), self.limits.max_model_len
+        if params.n != 1:
+            raise InvalidRequest("one request makes one answer: use `expand` for n > 1", param="n")
+        if num_prompt == 0:
+            raise InvalidRequest("the prompt has no tokens", param="prompt")
+        if num_prompt >= max_len:
+            raise InvalidRequest(f"the prompt has {num_prompt} tokens, but prompt and answer together may have {max_len}", param="prompt")
+        if params.max_tokens is not None and num_prompt + params.max_tokens > max_len:
+            message = f"max_tokens ({params.max_tokens}) and the prompt's {num_prompt} tokens exceed the context of {max_len}"
+            raise InvalidRequest(message, param="max_tokens")
+        if num_prompt + params.min_tokens > max_len:
+            raise InvalidRequest(f"min_tokens ({params.min_tokens}) does not fit into the context of {max_len}", param="min_tokens")
+        self._check_token_ids(request.prompt_token_ids, "prompt")
+        self._check_token_ids(params.stop_token_ids, "stop_token_ids")
+        self._check_token_ids(params.logit_bias, "logit_bias")
+
+    def add(self, request: Request) -> None:
+        """Opens a request.
+
+        Raises:
+            InvalidRequest: it can never be served, or its id is open already.
+            EngineOverloaded: too many requests wait.
+            GrammarError: its grammar was refused at once.
+        """
+        self.validate(request)
+        if request.request_id in self._open:
+            raise InvalidRequest(f"request id {request.request_id!r} is in use", param="request_id")
+        if self._scheduler.num_waiting + len(self._compiling) >= self.limits.max_waiting:
+            raise EngineOverloaded(f"{self.limits.max_waiting} requests are waiting already")
+        if request.grammar is not None:
+            future = self._compiler.submit(request.grammar)
+            self._compiling[request.request_id] = future
+            future.add_done_callback(lambda _: self.wake())
+        else:
+            self._enqueue(request)
+        self._open[request.request_id] = self._generation(request)
+
+    def abort(self, request_id: str) -> list[RequestOutput]:
+        """Ends a request; its last output, or nothing for an id that is not open."""
+        generation = self._open.get(request_id)
+        return [] if generation is None else [self._finish(generation, Verdict(reason="abort"))]
+
+    def fail_all(self, error: FormcastError) -> list[RequestOutput]:
+        """Ends every open request with an error; their last outputs."""
+        return [self._finish(generation, Verdict(reason="error", error=error)) for generation in list(self._open.values())]
+
+    def wake(self) -> None:
+        """Makes a `step` that waits for grammars return. May be called from any thread."""
+        self._woken.set()
+
+    def step(self) -> list[RequestOutput]:
+        """Computes one batch.
+
+        While all open requests wait for their grammars, it waits too, until one is ready or `wake` is called.
+        """
+        outputs = self._start_compiled()
+        plan = self._scheduler.schedule()
+        if plan.chunks:
+            outputs += self._execute(plan)
+        elif self._compiling and not outputs:
+            self._woken.wait()
+            self._woken.clear()
+        return outputs
+
+    def _generation(self, request: Request) -> Generation:
+        params = request.params
+        return Generation(
+            request,
+            seed=self._seeds.getrandbits(64) if params.seed is None else params.seed % (1 << 64),
+            max_tokens=params.max_tokens or self.limits.max_model_len - len(request.prompt_token_ids),
+            ends=self._ends,
+            table=self._table,
+        )
+
+    def _enqueue(self, request: Request) -> None:
+        self._scheduler.add(request.request_id, request.prompt_token_ids, priority=request.priority, salt=request.cache_salt)
+
+    def _start_compiled(self) -> list[RequestOutput]:
+        """Hands requests whose grammar is ready to the scheduler; the last outputs of those whose grammar failed."""
+        failed: list[RequestOutput] = []
+        for request_id in [request_id for request_id, future in self._compiling.items() if future.done()]:
+            generation = self._open[request_id]
+            try:
+                generation.constrain(self._compiling.pop(request_id).result())
+                self._enqueue(generation.request)
+            except Exception as error:
+                failed.append(self._finish(generation, _failure(error)))
+        return failed
+
+    def _execute(self, plan: StepPlan) -> list[RequestOutput]:
+        self._counters.num_steps += 1
+        self._counters.num_preemptions += plan.num_preempted
+        try:
+            sampled = self._sample(plan)
+        except Exception as error:
+            # Which row it was cannot be told: all that took part end, the others go on.
+            return [self._finish(self._open[chunk.request_id], _failure(error)) for chunk in plan.chunks]
+        outputs: list[RequestOutput] = []
+        for generation, token in sampled:
+            if token.status is not RowStatus.SAMPLED:
+                outputs.append(self._finish(generation, Verdict(reason="error", error=_no_token(generation, token.status))))
+        taken = [(generation, token) for generation, token in sampled if token.status is RowStatus.SAMPLED]
+        new_token_ids = {generation.request_id: (token.token_id,) for generation, token in taken}
+        self._scheduler.commit(plan, StepResult(new_token_ids=new_token_ids))
+        return outputs + [self._take(generation, token) for generation, token in taken]
+
+    def _sample(self, plan: StepPlan) -> list[tuple[Generation, SampledToken]]:
+        batch = build(plan, self._runner.device)
+        logits = self._runner.forward(batch)
+        generations = [self._open[request_id] for request_id in batch.sampling_ids]
+        if not generations:
+            return []
+        tokens = self._sampler.sample(logits, [generation.row() for generation in generations])
+        return list(zip(generations, tokens, strict=True))
+
+    def _take(self, generation: Generation, token: SampledToken) -> RequestOutput:
+        """The output of a sampled token, the last one if the answer ends with it."""
+        if generation.num_generated == 0:
+            generation.num_cached = self._scheduler.num_cached(generation.request_id)
+            self._counters.num_prompt_tokens += len(generation.request.prompt_token_ids)
+            self._counters.num_cached_tokens += generation.num_cached
+        self._counters.num_generated_tokens += 1
+        try:
+            progress = generation.take(token.token_id)
+        except Exception as error:
+            return self._finish(generation, _failure(error), token)
+        if progress.verdict.reason is not None:
+            return self._finish(generation, progress.verdict, token, progress.text)
+        return _output(generation, progress.verdict, token, progress.text)
+
+    def _finish(self, generation: Generation, verdict: Verdict, token: SampledToken | None = None, text: str = "") -> RequestOutput:
+        """Closes a request and makes its last output. Nothing else closes one."""
+        del self._open[generation.request_id]
+        self._compiling.pop(generation.request_id, None)
+        self._scheduler.finish(generation.request_id)
+        self._counters.num_finished += 1
+        self._counters.num_failed += verdict.reason == "error"
+        self._counters.num_aborted += verdict.reason == "abort"
+        return _output(generation, verdict, token, text)
+
+    def _check_token_ids(self, token_ids: Iterable[int], param: str) -> None:
+        for token_id in token_ids:
+            if not 0 <= token_id < self._num_tokens:
+                raise InvalidRequest(f"{param}: token id {token_id} is out of range (the model has {self._num_tokens})", param=param)
+
+
+def _output(generation: Generation, verdict: Verdict, token: SampledToken | None, text: str) -> RequestOutput:
+    wanted = generation.request.params.logprobs is not None
+    logprobs = () if token is None else (TokenLogprob(token_id=token.token_id, logprob=token.logprob, top=token.top),)
+    return RequestOutput(
+        request_id=generation.request_id,
+        new_token_ids=() if token is None else (token.token_id,),
+        text=text,
+        finish_reason=verdict.reason,
+        stop_reason=verdict.stop_reason,
+        error=verdict.error,
+        logprobs=logprobs if wanted else None,
+        num_prompt_tokens=len(generation.request.prompt_token_ids),
+        num_generated_tokens=generation.num_generated,
+        num_cached_tokens=generation.num_cached,
+    )
+
+
+def _failure(error: Exception) -> Verdict:
+    """Errors that a user can cause are passed on; any other is logged in full and only named in the answer."""
+    if isinstance(error, FormcastError):
+        return Verdict(reason="error", error=error)
+    _log.error("a request failed", exc_info=error)
+    wrapped = GenerationError(f"the engine failed: {type(error).__name__}")
+    wrapped.__cause__ = error
+    return Verdict(reason="error", error=wrapped)
+
+
+def _no_token(generation: Generation, status: RowStatus) -> GenerationError:
+    if status is RowStatus.NO_TOKEN:
+        return GenerationError(f"no token can follow after {generation.num_generated} generated tokens")
+    return GenerationError("the model's logits are not numbers")

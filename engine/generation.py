@@ -1,0 +1,193 @@
+"""One answer in the making: what its next token may be, what its text is so far, and whether it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .detokenizer import Detokenizer, StopStrings, TokenTable
+from .request import FinishReason, FormcastError, GenerationError, Request
+from .sampler import RowEdits, SampleRow
+
+_WORD_BITS = 32
+
+
+class Cursor(Protocol):
+    """A place in a token automaton (`fsm_cache.cursor`)."""
+
+    @property
+    def accepting(self) -> bool: ...
+    @property
+    def finished(self) -> bool: ...
+    def fill_mask(self, row: np.ndarray) -> None: ...
+    def advance(self, token_id: int) -> bool: ...
+
+
+class TokenAutomaton(Protocol):
+    """A compiled grammar (`fsm_cache.token_fsm`)."""
+
+    def cursor(self) -> Cursor: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndTokens:
+    """The tokens with which a model ends an answer.
+
+    Attributes:
+        mask: [ceil(V / 32)] int32, the same as bits.
+        num_tokens: V, the width of the logits.
+    """
+
+    token_ids: frozenset[int]
+    mask: np.ndarray
+    num_tokens: int
+
+    @staticmethod
+    def of(token_ids: frozenset[int], num_tokens: int) -> EndTokens:
+        return EndTokens(token_ids=token_ids, mask=_mask_of(token_ids, num_tokens), num_tokens=num_tokens)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether and why an answer ends: `reason` is None while it goes on."""
+
+    reason: FinishReason | None = None
+    stop_reason: str | int | None = None
+    error: FormcastError | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """What one token came to."""
+
+    text: str
+    verdict: Verdict
+
+
+class Generation:
+    """The state of one open request, apart from its blocks.
+
+    Attributes:
+        request: what was asked.
+        num_generated: tokens of the answer so far.
+        num_cached: prompt tokens that came from the prefix cache.
+    """
+
+    def __init__(self, request: Request, *, seed: int, max_tokens: int, ends: EndTokens, table: TokenTable):
+        params = request.params
+        self.request = request
+        self.num_generated = 0
+        self.num_cached = 0
+        self._seed = seed
+        self._max_tokens = max_tokens
+        self._ends = ends
+        self._own_end_ids = frozenset() if params.ignore_eos else ends.token_ids
+        self._stop_ids = self._own_end_ids | frozenset(params.stop_token_ids)
+        self._held_ids = self._stop_ids | ends.token_ids if params.min_tokens else frozenset()
+        self._held_mask = _mask_of(self._held_ids, ends.num_tokens)
+        self._detokenizer = Detokenizer(table, skip_special_tokens=params.skip_special_tokens)
+        self._stop_strings = StopStrings(params.stop, include=params.include_stop_str_in_output)
+        self._edits = self._row_edits()
+        self._cursor: Cursor | None = None
+        self._mask: np.ndarray | None = None
+
+    @property
+    def request_id(self) -> str:
+        return self.request.request_id
+
+    def constrain(self, automaton: TokenAutomaton) -> None:
+        """Binds the answer to a grammar, before its first token."""
+        self._cursor = automaton.cursor()
+        self._mask = self._next_mask(self._cursor)
+
+    def row(self) -> SampleRow:
+        """How the next token is sampled."""
+        mask = self._mask
+        if mask is not None and self._is_held:
+            mask = _without(mask, self._held_mask)
+        return SampleRow(params=self.request.params, seed=self._seed, position=self.num_generated, mask=mask, edits=self._edits)
+
+    def take(self, token_id: int) -> Progress:
+        """Adds a token to the answer.
+
+        The end of a grammar comes first, then end tokens and stop ids, stop strings, and the length.
+
+        Raises:
+            GrammarError: the grammar's budget is used up.
+            GenerationError: the grammar refused the token.
+        """
+        held = self._is_held
+        self.num_generated += 1
+        if self._edits is not None:
+            self._edits.append(token_id)
+            if held and not self._is_held:
+                self._edits.allow(self._held_ids)
+        if self._advance(token_id):
+            text = "" if token_id in self._ends.token_ids else self._detokenizer.push(token_id)
+            return Progress(text=self._stop_strings.flush() + text + self._detokenizer.flush(), verdict=Verdict(reason="stop"))
+        if token_id in self._stop_ids and not held:
+            stop_reason = None if token_id in self._own_end_ids else token_id
+            text = self._stop_strings.push(self._detokenizer.flush()).text + self._stop_strings.flush()
+            return Progress(text=text, verdict=Verdict(reason="stop", stop_reason=stop_reason))
+        return self._show(token_id, held)
+
+    @property
+    def _is_held(self) -> bool:
+        """Whether the next token may not end the answer yet."""
+        return self.num_generated < self.request.params.min_tokens
+
+    def _show(self, token_id: int, held: bool) -> Progress:
+        text = self._detokenizer.push(token_id)
+        at_length = self.num_generated >= self._max_tokens
+        if at_length:
+            text += self._detokenizer.flush()
+        verdict = Verdict(reason="length") if at_length else Verdict()
+        if held:
+            return Progress(text=text, verdict=verdict)
+        scan = self._stop_strings.push(text)
+        if scan.stop is not None:
+            return Progress(text=scan.text, verdict=Verdict(reason="stop", stop_reason=scan.stop))
+        return Progress(text=scan.text + self._stop_strings.flush() if at_length else scan.text, verdict=verdict)
+
+    def _advance(self, token_id: int) -> bool:
+        """Moves the cursor and prepares the next mask; true when the grammar leaves nothing but the end."""
+        cursor = self._cursor
+        if cursor is None:
+            return False
+        if not cursor.advance(token_id):
+            raise GenerationError(f"the grammar refused token {token_id}, which its mask allowed")
+        if cursor.finished:
+            return True
+        self._mask = self._next_mask(cursor)
+        return cursor.accepting and not (self._mask & ~self._ends.mask).any()
+
+    def _next_mask(self, cursor: Cursor) -> np.ndarray:
+        mask = np.zeros_like(self._ends.mask)
+        cursor.fill_mask(mask)
+        return mask
+
+    def _row_edits(self) -> RowEdits | None:
+        params = self.request.params
+        forbidden = self._held_ids if self.request.grammar is None else frozenset()
+        if not (params.has_penalties or params.logit_bias or forbidden):
+            return None
+        edits = RowEdits(params, self.request.prompt_token_ids)
+        edits.forbid(forbidden)
+        return edits
+
+
+def _mask_of(token_ids: Iterable[int], num_tokens: int) -> np.ndarray:
+    """[ceil(V / 32)] int32 with the bits of these tokens."""
+    mask = np.zeros(-(-num_tokens // _WORD_BITS), np.uint32)
+    for token_id in token_ids:
+        mask[token_id // _WORD_BITS] |= np.uint32(1 << (token_id % _WORD_BITS))
+    return mask.view(np.int32)
+
+
+def _without(mask: np.ndarray, removed: np.ndarray) -> np.ndarray:
+    """The mask without some tokens, or unchanged if nothing would be left."""
+    rest = mask & ~removed
+    return rest if rest.any() else mask

@@ -1,0 +1,81 @@
+"""Attention over keys and values that lie in blocks: the one entry for all devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ..parallel import parallel_lock
+from . import spans as dense
+from .layout import NO_WINDOW, AttentionBatch, AttentionScale, LayerCache, Span
+
+__all__ = ["NO_WINDOW", "AttentionBatch", "AttentionScale", "LayerCache", "Span", "paged_attention"]
+
+_SHORT = 16
+"""On a CPU, chunks of fewer rows than this go through the paged kernel, longer ones through a dense one."""
+
+
+def paged_attention(
+    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scale: AttentionScale
+) -> torch.Tensor:
+    """Stores the rows' keys and values, then attends over the cache.
+
+    Args:
+        queries: [T, H, D], H a multiple of Hkv.
+        keys: [T, Hkv, D]
+        values: [T, Hkv, Dv]
+        cache: written at the rows' positions.
+
+    Returns:
+        [T, H, Dv] in the dtype of the queries, contiguous.
+    """
+    _check(queries, keys, values, cache, batch)
+    if queries.device.type != "cpu":
+        dense.write(keys, values, cache, batch)
+        return torch.cat([dense.attend(queries[s.row_start : s.row_stop], cache, batch, scale, s) for s in batch.spans])
+    return _on_cpu(queries, keys, values, cache, batch, scale)
+
+
+def _on_cpu(
+    queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scale: AttentionScale
+) -> torch.Tensor:
+    from . import cpu
+
+    stored = cache.keys.dtype
+    key_blocks, value_blocks = _bits(cache.keys), _bits(cache.values)
+    tables = batch.block_tables.numpy()
+    row_sequences, positions = batch.row_sequences.numpy(), batch.positions.numpy()
+    cpu.write(_bits(keys.to(stored)), _bits(values.to(stored)), key_blocks, value_blocks, tables, row_sequences, positions)
+    num_short = next((span.row_start for span in batch.spans if span.num_rows >= _SHORT), queries.shape[0])
+    if num_short == queries.shape[0]:
+        out = torch.empty(queries.shape[0], queries.shape[1], values.shape[2], dtype=torch.float32)
+        short = out
+    else:
+        out = torch.empty(queries.shape[0], queries.shape[1], values.shape[2], dtype=queries.dtype)
+        short = torch.empty(num_short, queries.shape[1], values.shape[2], dtype=torch.float32)
+    if num_short:
+        rows = queries[:num_short].float().contiguous().numpy()
+        arguments = (np.float32(scale.scaling), np.int32(scale.window), np.float32(scale.softcap or 0.0))
+        with parallel_lock:
+            cpu.attend(rows, key_blocks, value_blocks, tables, row_sequences[:num_short], positions[:num_short], *arguments, short.numpy())
+    if short is out:
+        return out.to(queries.dtype)
+    out[:num_short] = short
+    for span in batch.spans:
+        if span.row_start >= num_short:
+            out[span.row_start : span.row_stop] = dense.attend(queries[span.row_start : span.row_stop], cache, batch, scale, span)
+    return out
+
+
+def _bits(tensor: torch.Tensor) -> np.ndarray:
+    """The tensor's memory for compiled code: bfloat16 as uint16."""
+    return tensor.view(torch.uint16).numpy() if tensor.dtype == torch.bfloat16 else tensor.numpy()
+
+
+def _check(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, cache: LayerCache, batch: AttentionBatch) -> None:
+    num_rows, num_heads, head_dim = queries.shape
+    _, num_kv_heads, block_size, key_dim = cache.keys.shape
+    assert keys.shape == (num_rows, num_kv_heads, key_dim) and key_dim == head_dim, (queries.shape, keys.shape, cache.keys.shape)
+    assert values.shape == (num_rows, num_kv_heads, cache.values.shape[3]) and cache.values.shape[2] == block_size
+    assert num_heads % num_kv_heads == 0 and cache.keys.is_contiguous() and cache.values.is_contiguous()
+    assert batch.row_sequences.shape == batch.positions.shape == (num_rows,) and batch.spans[-1].row_stop == num_rows

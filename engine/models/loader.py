@@ -1,0 +1,101 @@
+"""Loading a model from a local GGUF file or a folder in Hugging Face's layout."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from ..errors import ModelNotFound, UnsupportedModel
+from .folder_model import load_folder_config, load_folder_module, load_folder_tokenizer
+from .gguf_file import GgufFile
+from .gguf_model import load_gguf_tokenizer
+from .gguf_weights import build_config, build_module
+from .loaded import LoadedModel, TokenizerBundle
+from .model_files import ModelFiles, find_model_files
+
+_LENGTH_ATTRIBUTES = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
+
+
+def load_model(
+    source: Path | str,
+    *,
+    dtype: torch.dtype = torch.float32,
+    attn_implementation: str = "sdpa",
+    device: torch.device | str = "cpu",
+) -> LoadedModel:
+    """Load a model that is on this machine; `ModelStore.resolve` turns a name into a path.
+
+    Args:
+        source: a `.gguf` file, a folder with one, or a folder with `config.json`, safetensors and `tokenizer.json`.
+        dtype: of the weights. Quantised weights are unpacked.
+        attn_implementation: a name of transformers' attention interface.
+        device: where the module goes.
+
+    Raises:
+        ModelNotFound: there is no such file or folder.
+        UnsupportedModel: it cannot be loaded exactly.
+        ChatTemplateError: its chat template is malformed.
+    """
+    files = _existing(source)
+    if files.gguf is not None:
+        file = GgufFile(files.gguf)
+        tokenizer = load_gguf_tokenizer(file)
+        config = build_config(file)
+        module = build_module(file, config, dtype=dtype, attn_implementation=attn_implementation)
+    else:
+        tokenizer = load_folder_tokenizer(files.path)
+        config = load_folder_config(files.path)
+        module = load_folder_module(files.path, config, dtype=dtype, attn_implementation=attn_implementation)
+    return _assemble(files.name, tokenizer, config.get_text_config(), _placed(module, device))
+
+
+def load_tokenizer_only(source: Path | str) -> TokenizerBundle:
+    """The tokenizer of a model, for tools that need no weights; otherwise like `load_model`."""
+    files = _existing(source)
+    return load_gguf_tokenizer(GgufFile(files.gguf)) if files.gguf is not None else load_folder_tokenizer(files.path)
+
+
+def _existing(source: Path | str) -> ModelFiles:
+    path = Path(source).expanduser()
+    if not path.exists():
+        raise ModelNotFound(str(source), "no such file or folder")
+    return find_model_files(path)
+
+
+def _assemble(name: str, bundle: TokenizerBundle, config: Any, module: PreTrainedModel) -> LoadedModel:
+    vocab_size = _logits_width(name, module)
+    return LoadedModel(
+        name=name,
+        module=module,
+        config=config,
+        tokenizer=bundle.tokenizer,
+        chat_template=bundle.chat_template,
+        eos_token_ids=frozenset(token_id for token_id in bundle.eos_token_ids if token_id < vocab_size),
+        bos_token_id=bundle.bos_token_id,
+        add_bos=bundle.add_bos,
+        max_model_len=_max_model_len(name, config),
+        vocab_size=vocab_size,
+    )
+
+
+def _placed(module: PreTrainedModel, device: torch.device | str) -> PreTrainedModel:
+    torch.nn.Module.to(module, device)
+    return module
+
+
+def _logits_width(name: str, module: PreTrainedModel) -> int:
+    head = module.get_output_embeddings()
+    if head is None:
+        raise UnsupportedModel(f"{name} has no language model head")
+    return head.weight.shape[0]
+
+
+def _max_model_len(name: str, config: Any) -> int:
+    for attribute in _LENGTH_ATTRIBUTES:
+        length = getattr(config, attribute, None)
+        if isinstance(length, int):
+            return length
+    raise UnsupportedModel(f"{name} does not state its context length")

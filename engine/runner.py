@@ -1,0 +1,151 @@
+"""The model on its device: weights, KV cache, and one method that turns a batch into logits."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+
+from .attention import AttentionStep, LayerShape, PagedStep, ShapeProbe, check_layers
+from .batch import Batch
+from .config import DeviceMemory, EngineConfig
+from .errors import UnsupportedModel
+from .kernels.paged_attention import LayerCache
+from .request import InvalidRequest
+
+
+class Model(Protocol):
+    """What the engine needs of a loaded model (`engine.models.loader.LoadedModel`)."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def module(self) -> torch.nn.Module: ...
+    @property
+    def config(self) -> Any: ...
+    @property
+    def tokenizer(self) -> Any: ...
+    @property
+    def eos_token_ids(self) -> frozenset[int]: ...
+    @property
+    def max_model_len(self) -> int: ...
+    @property
+    def vocab_size(self) -> int: ...
+
+
+class Runner:
+    """Executes batches on a causal language model of `transformers` that was loaded with our attention.
+
+    The KV cache does not exist before `allocate`, since its size depends on what the model leaves free.
+    """
+
+    def __init__(self, model: Model):
+        self._module = model.module.eval()
+        self._name = model.name
+        weight = next(self._module.parameters())
+        self.device = weight.device
+        self._kv_dtype = _kv_dtype(weight)
+        check_layers(_text_config(model.config))
+        self._shapes = self._probe(_text_config(model.config).num_hidden_layers)
+        self._caches: tuple[LayerCache, ...] = ()
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.type != "cpu"
+
+    def block_bytes(self, block_size: int) -> int:
+        """Bytes of one KV block over all layers."""
+        return sum(shape.elements(block_size) for shape in self._shapes) * self._kv_dtype.itemsize
+
+    def memory(self) -> DeviceMemory:
+        """Memory of the device as it is now."""
+        if self.on_gpu:
+            free_bytes, total_bytes = torch.cuda.mem_get_info(self.device)
+            return DeviceMemory(total_bytes=total_bytes, free_bytes=free_bytes)
+        return _host_memory()
+
+    def allocate(self, num_blocks: int, block_size: int) -> None:
+        """Makes the KV cache. On a CPU, memory is taken only as blocks are first written."""
+        self._caches = tuple(self._layer_cache(shape, num_blocks, block_size) for shape in self._shapes)
+
+    def forward(self, batch: Batch) -> torch.Tensor:
+        """The logits of the rows that sample: [R, V] float32, contiguous, owned by the caller."""
+        step = PagedStep(caches=self._caches, batch=batch.attention)
+        return self._logits(batch.token_ids, batch.positions, batch.sample_rows, step)
+
+    @torch.inference_mode()
+    def _logits(self, token_ids: torch.Tensor, positions: torch.Tensor, rows: torch.Tensor, step: AttentionStep) -> torch.Tensor:
+        output = self._module(
+            input_ids=token_ids, position_ids=positions, use_cache=False, logits_to_keep=rows, formcast_step=step, return_dict=True
+        )
+        return output.logits[0].float().contiguous()
+
+    def _probe(self, num_layers: int) -> tuple[LayerShape, ...]:
+        """The shape of each layer's keys and values, found by a pass over one token."""
+        probe = ShapeProbe()
+        zero = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
+        self._logits(zero, zero, zero[0], probe)
+        if sorted(probe.shapes) != list(range(num_layers)):
+            missing = sorted(set(range(num_layers)) - set(probe.shapes))
+            raise UnsupportedModel(f"{self._name}: layers {missing} do not attend through the attention interface")
+        return tuple(probe.shapes[layer] for layer in range(num_layers))
+
+    def _layer_cache(self, shape: LayerShape, num_blocks: int, block_size: int) -> LayerCache:
+        def blocks(dim: int) -> torch.Tensor:
+            return torch.empty(num_blocks, shape.num_kv_heads, block_size, dim, dtype=self._kv_dtype, device=self.device)
+
+        return LayerCache(keys=blocks(shape.key_dim), values=blocks(shape.value_dim))
+
+
+def _kv_dtype(weight: torch.Tensor) -> torch.dtype:
+    if weight.device.type == "cpu":
+        return torch.bfloat16 if weight.dtype == torch.bfloat16 else torch.float32
+    return weight.dtype
+
+
+def _text_config(config: Any) -> Any:
+    return config.get_text_config(decoder=True)
+
+
+def _host_memory() -> DeviceMemory:
+    """Memory of this machine, within the limit of its control group where there is one."""
+    total_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    free_bytes = _field("/proc/meminfo", "MemAvailable:", unit=1024, default=total_bytes)
+    with suppress(OSError, ValueError):
+        group = Path("/sys/fs/cgroup")
+        limit = int((group / "memory.max").read_text())
+        in_use = int((group / "memory.current").read_text()) - _field(str(group / "memory.stat"), "file ", unit=1, default=0)
+        total_bytes, free_bytes = min(total_bytes, limit), min(free_bytes, limit - in_use)
+    return DeviceMemory(total_bytes=total_bytes, free_bytes=max(0, free_bytes))
+
+
+def _field(path: str, prefix: str, *, unit: int, default: int) -> int:
+    """The number after a prefix in a file of the kernel's, in bytes."""
+    with suppress(OSError):
+        for line in Path(path).read_text().splitlines():
+            if line.startswith(prefix):
+                return int(line[len(prefix) :].split()[0]) * unit
+    return default
+
+
+def pick_device(config: EngineConfig) -> torch.device:
+    """The device a configuration asks for: by default the first GPU, else the CPU.
+
+    Raises:
+        InvalidRequest: there is no such device.
+    """
+    name = config.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        raise InvalidRequest(f"device {name!r} cannot be used: {error}".splitlines()[0], param="device") from error
+
+
+def pick_dtype(config: EngineConfig, device: torch.device) -> torch.dtype:
+    """The type of weights and activations: by default bfloat16 on a GPU and float32 on a CPU."""
+    if config.dtype == "auto":
+        return torch.float32 if device.type == "cpu" else torch.bfloat16
+    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[config.dtype]

@@ -1,0 +1,32 @@
+"""Read the sender of a message into a Pydantic object.
+
+    python examples/extract.py [MODEL]
+"""
+
+from __future__ import annotations
+
+import sys
+
+from pydantic import BaseModel, Field
+
+from formcast import LLM, SamplingParams
+
+MESSAGE = "Hi, this is Grace Hopper from Harbor Robotics in Arlington. Please call me back at 555 0142."
+
+
+class Sender(BaseModel):
+    name: str = Field(max_length=40)
+    company: str = Field(max_length=40)
+    city: str = Field(max_length=40)
+    phone: str = Field(pattern="^[0-9 ]{5,20}$")
+
+
+def main(model: str = "smollm2-135m") -> None:
+    question = {"role": "user", "content": f"Who sent this message? Answer in JSON.\n\n{MESSAGE}"}
+    with LLM(model=model) as llm:
+        answers = llm.chat([question], SamplingParams(temperature=0, max_tokens=200), schema=Sender)
+    print(repr(answers[0].outputs[0].parsed))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

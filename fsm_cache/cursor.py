@@ -1,0 +1,107 @@
+"""A position in a token FSM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..grammar.machine_layout import DEAD
+
+if TYPE_CHECKING:
+    from .token_fsm import TokenFSM
+
+MAX_FORCED_BYTES = 4096
+
+
+class Cursor:
+    """State and history of one generated text. Small; `fork` copies it. Not shared between threads.
+
+    Attributes:
+        fsm: the automaton.
+        finished: an end token was taken.
+    """
+
+    __slots__ = ("_history", "finished", "fsm")
+
+    def __init__(self, fsm: TokenFSM, history: list[int] | None = None, finished: bool = False):
+        self.fsm = fsm
+        self._history = [fsm.start] if history is None else history
+        self.finished = finished
+
+    def fill_mask(self, row: np.ndarray) -> None:
+        """Overwrites `row` (int32 [ceil(V / 32)]) with the allowed tokens; all zero once finished.
+
+        Raises:
+            LimitError: a budget of the grammar is reached.
+            ValueError: the row has another shape or type.
+        """
+        if row.dtype != np.int32 or row.shape != (self.fsm.vocabulary.row_words,):
+            raise ValueError(f"a mask row must be int32 [{self.fsm.vocabulary.row_words}], not {row.dtype} {list(row.shape)}")
+        if self.finished:
+            row.fill(0)
+        else:
+            self.fsm.fill_mask(self._history[-1], row)
+
+    def advance(self, token_id: int) -> bool:
+        """Takes a token. A refused token (answer False) changes nothing."""
+        if self.finished:
+            return False
+        if token_id in self.fsm.vocabulary.eos_token_ids:
+            if not self.accepting:
+                return False
+            self.finished = True
+            self._history.append(self._history[-1])
+            return True
+        state = self.fsm.advance(self._history[-1], token_id)
+        if state == DEAD:
+            return False
+        self._history.append(state)
+        return True
+
+    @property
+    def accepting(self) -> bool:
+        """Whether the text may end here."""
+        return self.fsm.accepting(self._history[-1])
+
+    @property
+    def num_tokens(self) -> int:
+        """Tokens taken so far."""
+        return len(self._history) - 1
+
+    def forced_bytes(self) -> bytes:
+        """Text that must follow whatever the model prefers; empty if there is a choice."""
+        return b"" if self.finished else self.fsm.forced_bytes(self._history[-1], MAX_FORCED_BYTES)
+
+    def fork(self) -> Cursor:
+        """An independent copy."""
+        return Cursor(self.fsm, self._history.copy(), self.finished)
+
+    def rollback(self, n: int) -> None:
+        """Takes the last `n` tokens back.
+
+        Raises:
+            ValueError: fewer than `n` tokens were taken.
+        """
+        if not 0 <= n <= self.num_tokens:
+            raise ValueError(f"cannot take back {n} of {self.num_tokens} tokens")
+        if n:
+            del self._history[-n:]
+            self.finished = False
+
+    def reset(self) -> None:
+        """Back to before the first token."""
+        self.rollback(self.num_tokens)
+
+
+def fill_masks(cursors: Sequence[Cursor | None], rows: np.ndarray) -> None:
+    """One mask row per cursor; rows of None are left alone.
+
+    Args:
+        cursors: one per row, None for unconstrained requests.
+        rows: int32 [len(cursors), ceil(V / 32)].
+    """
+    for cursor, row in zip(cursors, rows, strict=True):
+        if cursor is not None:
+            cursor.fill_mask(row)

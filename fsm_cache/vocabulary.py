@@ -1,0 +1,148 @@
+"""The exact bytes of every token, from the tokenizer's own tables, never through decoded text."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..grammar.errors import FormcastError
+from .trie import Trie
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from .string_tables import StringTables
+
+_END_NAMES = ("<|eot_id|>", "<|im_end|>", "<end_of_turn>", "</s>", "<|endoftext|>", "<|end_of_text|>", "<eos>")
+_BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
+_WORD_START = "\u2581"  # sentencepiece writes a space so
+
+
+class VocabularyError(FormcastError):
+    """The tokenizer's tables do not say which bytes its tokens stand for."""
+
+
+class Vocabulary:
+    """Tokens as bytes.
+
+    Args:
+        token_bytes: bytes of each token id; None for special and unused ids, which no text contains.
+        eos_token_ids: ids that end the text.
+        vocab_size: width of the logits; ids from `len(token_bytes)` on are padding.
+    """
+
+    def __init__(self, token_bytes: Sequence[bytes | None], eos_token_ids: Collection[int], vocab_size: int | None = None):
+        self.vocab_size = len(token_bytes) if vocab_size is None else vocab_size
+        self.eos_token_ids = frozenset(eos_token_ids)
+        if not self.eos_token_ids:
+            raise VocabularyError("no end token is known; pass eos_token_ids")
+        for eos in self.eos_token_ids:
+            if not 0 <= eos < self.vocab_size:
+                raise VocabularyError(f"the end token {eos} is outside the vocabulary of {self.vocab_size}")
+        usable = list(token_bytes[: self.vocab_size])
+        usable += [None] * (self.vocab_size - len(usable))
+        for eos in self.eos_token_ids:
+            usable[eos] = None
+        self.token_bytes: tuple[bytes | None, ...] = tuple(b or None for b in usable)
+
+    @staticmethod
+    def from_tokenizer(tokenizer: Any, vocab_size: int | None = None, eos_token_ids: Collection[int] | None = None) -> Vocabulary:
+        """The vocabulary of a `tokenizers.Tokenizer`, a fast transformers tokenizer, or a path to `tokenizer.json` or its folder.
+
+        Args:
+            tokenizer: see above.
+            vocab_size: width of the logits; default the tokenizer's own size.
+            eos_token_ids: ids that end the text; default the tokenizer's end token, else well-known names.
+
+        Raises:
+            VocabularyError: the tokenizer's kind is not known, or it has no end token.
+        """
+        if eos_token_ids is None:
+            eos = getattr(tokenizer, "eos_token_id", None)
+            eos_token_ids = [eos] if isinstance(eos, int) else eos
+        backend = _backend(tokenizer)
+        if eos_token_ids is None:
+            eos_token_ids = [i for i in map(backend.token_to_id, _END_NAMES) if i is not None][:1]
+        return Vocabulary(_token_bytes(backend), eos_token_ids, vocab_size)
+
+    @cached_property
+    def trie(self) -> Trie:
+        """All tokens with bytes."""
+        return Trie.build([(b, i) for i, b in enumerate(self.token_bytes) if b is not None], self.vocab_size)
+
+    @cached_property
+    def string_tables(self) -> StringTables:
+        """Masks of plain string characters."""
+        from .string_tables import StringTables
+
+        return StringTables(self)
+
+    @cached_property
+    def eos_array(self) -> np.ndarray:
+        return np.array(sorted(self.eos_token_ids), np.int32)
+
+    @property
+    def row_words(self) -> int:
+        """Words of one mask row: ceil(vocab_size / 32)."""
+        return (self.vocab_size + 31) // 32
+
+
+def _backend(tokenizer: Any) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    if isinstance(tokenizer, str | os.PathLike):
+        path = os.fspath(tokenizer)
+        return Tokenizer.from_file(os.path.join(path, "tokenizer.json") if os.path.isdir(path) else path)
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not isinstance(backend, Tokenizer):
+        raise VocabularyError(f"{type(tokenizer).__name__} has no fast tokenizer behind it")
+    return backend
+
+
+def _decoders(tokenizer: Tokenizer) -> list[dict[str, Any]]:
+    """The decoder's steps as plain data."""
+    decoder = tokenizer.decoder
+    if decoder is None:
+        return []
+    state = json.loads(decoder.__getstate__())
+    return state["decoders"] if state["type"] == "Sequence" else [state]
+
+
+def _byte_of_char() -> dict[str, int]:
+    """Byte-level BPE writes each byte as one printable character (GPT-2's table)."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    table = {chr(b): b for b in printable}
+    rest = (b for b in range(0x100) if b not in set(printable))
+    table.update({chr(0x100 + n): b for n, b in enumerate(rest)})
+    return table
+
+
+def _token_bytes(tokenizer: Tokenizer) -> list[bytes | None]:
+    kinds = {step["type"] for step in _decoders(tokenizer)}
+    vocabulary = tokenizer.get_vocab(with_added_tokens=False)
+    added = tokenizer.get_added_tokens_decoder()
+    size = max(max(vocabulary.values(), default=-1), max(added, default=-1)) + 1
+    tokens: list[bytes | None] = [None] * size
+    if "ByteLevel" in kinds:
+        table = _byte_of_char()
+        for text, i in vocabulary.items():
+            try:
+                tokens[i] = bytes([table[c] for c in text])
+            except KeyError:
+                tokens[i] = text.encode()
+    elif kinds & {"ByteFallback", "Metaspace", "Replace"}:
+        fallback = "ByteFallback" in kinds
+        for text, i in vocabulary.items():
+            byte = _BYTE_TOKEN.fullmatch(text) if fallback else None
+            tokens[i] = bytes([int(byte[1], 16)]) if byte else text.replace(_WORD_START, " ").encode()
+    else:
+        raise VocabularyError(f"tokenizers that decode with {', '.join(sorted(kinds)) or 'no decoder'} are not supported")
+    for i, token in added.items():
+        tokens[i] = None if token.special else token.content.encode()
+    return tokens

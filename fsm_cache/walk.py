@@ -1,0 +1,125 @@
+"""The trie walk: which tokens an automaton state allows, in numba.
+
+A mask row is int32 [ceil(V / 32)]; bit (t & 31) of word (t >> 5) is set where token t is allowed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+
+from ..grammar.kernels import MEMORY, addresses, pointer, step
+from ..grammar.machine_layout import DEAD
+from .trie import BYTE, DEPTH, END, TOKEN
+
+i4 = types.int32
+i8 = types.int64
+i4_1 = types.Array(types.int32, 1, "C")
+i4_2 = types.Array(types.int32, 2, "C")
+u1_1_ro = types.Array(types.uint8, 1, "C", readonly=True)
+
+
+# answers of plain_characters
+ENDS = -1
+NEVER = -2
+
+
+@njit(types.void(i4_1, i4_1), cache=True, nogil=True)
+def set_bits(mask, tokens):
+    """Sets the bits of all `tokens`."""
+    for t in tokens:
+        mask[t >> 5] |= np.int32(1) << (t & 31)
+
+
+@njit(i8(MEMORY, i4_2, i4_1, i4_1, i4_1, i4_1, i8, i4_1), cache=True, nogil=True)
+def walk(memory, trie, same, path, out, mask, position, status):
+    """Sets the bits of the tokens that lead from state `path[0]` to a living state, from trie node `position` on.
+
+    Answers the number of trie nodes when done, else the node to resume at, with the code to serve in `status[0]`.
+    `path` holds the state before each depth and survives an interruption.
+    """
+    nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
+    members = pointer(out)
+    i = position
+    n = trie.shape[0]
+    while i < n:
+        depth = trie[i, DEPTH]
+        state = step(nodes, buckets, rows, table, values, frames, transitions, header, path[depth], trie[i, BYTE], np.int32(1), members)
+        if state >= 0:
+            path[depth + 1] = state
+            token = trie[i, TOKEN]
+            while token >= 0:
+                mask[token >> 5] |= np.int32(1) << (token & 31)
+                token = same[token]
+            i += 1
+        elif state == DEAD:
+            i = np.int64(trie[i, END])
+        else:
+            status[0] = state
+            return i
+    return i
+
+
+@njit(i4(i4_1, i4_1), cache=True, nogil=True)
+def unpack(mask, tokens):
+    """Writes the ids of the set bits to `tokens`, as far as they fit; answers how many are set."""
+    count = np.int32(0)
+    for w in range(mask.shape[0]):
+        word = np.uint32(mask[w])
+        while word != 0:
+            low = word & (~word + np.uint32(1))
+            bit = np.int32(0)
+            rest = low
+            while rest > 1:
+                rest >>= np.uint32(1)
+                bit += 1
+            if count < tokens.shape[0]:
+                tokens[count] = np.int32(w * 32) + bit
+            count += 1
+            word ^= low
+    return count
+
+
+@njit(i4(u1_1_ro), cache=True, nogil=True)
+def plain_characters(data):
+    """Characters begun in `data` if it can stand inside any JSON string as it is (the last one may be unfinished).
+
+    Else ENDS when a quotation mark or a backslash comes first, NEVER when something comes first that no JSON string
+    may contain: a control character, or bytes that are not UTF-8 (RFC 3629).
+    """
+    count = np.int32(0)
+    left = 0
+    low = 0x80
+    high = 0xBF
+    for k in range(data.shape[0]):
+        b = data[k]
+        if left > 0:
+            if b < low or b > high:
+                return np.int32(NEVER)
+            low = 0x80
+            high = 0xBF
+            left -= 1
+            continue
+        count += 1
+        if b < 0x80:
+            if b == 0x22 or b == 0x5C:
+                return np.int32(ENDS)
+            if b < 0x20:
+                return np.int32(NEVER)
+        elif b < 0xC2 or b > 0xF4:
+            return np.int32(NEVER)
+        elif b < 0xE0:
+            left = 1
+        elif b < 0xF0:
+            left = 2
+            if b == 0xE0:
+                low = 0xA0
+            elif b == 0xED:
+                high = 0x9F
+        else:
+            left = 3
+            if b == 0xF0:
+                low = 0x90
+            elif b == 0xF4:
+                high = 0x8F
+    return count

@@ -1,0 +1,244 @@
+"""`Grammar`: one constraint, checked and ready to be compiled against a vocabulary."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from .errors import GrammarError, LimitError
+from .json_schema.compile import compile_schema
+from .json_schema.document import Document, draft_of
+from .json_schema.keywords import Finding, check, raise_refused
+from .limits import Limits
+from .machine import Machine, leaf_row
+from .machine_layout import DEAD
+from .regex import Language
+from .whitespace import Whitespace
+
+Json = Any
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A byte automaton and the state before any text."""
+
+    machine: Machine
+    start: int
+
+
+class Grammar:
+    """A constraint on text. Make one with the constructors below; each checks its input and raises `GrammarError` for
+    whatever cannot be enforced exactly.
+
+    Attributes:
+        kind: "json_schema", "regex" or "choice".
+        key: text that is equal for grammars of equal meaning and options; caches are keyed by it.
+    """
+
+    def __init__(self, kind: str, key: str, build: Callable[[Limits], Compiled], findings: Callable[[], list[Finding]] | None = None):
+        self.kind = kind
+        self.key = key
+        self._build = build
+        self._findings = findings
+        self._own: Compiled | None = None
+        self._lock = threading.Lock()
+
+    def __repr__(self) -> str:
+        text = self.key if len(self.key) <= 80 else self.key[:77] + "..."
+        return f"Grammar({text})"
+
+    # --- constructors ----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def json_schema(
+        schema: Mapping[str, Json] | str | bool | type,
+        *,
+        whitespace: str = "bounded",
+        property_order: str = "schema",
+        separators: tuple[str, str] | None = None,
+        draft: str | None = None,
+        registry: Mapping[str, Json] | None = None,
+        limits: Limits | None = None,
+    ) -> Grammar:
+        """JSON documents that a JSON Schema admits.
+
+        Args:
+            schema: the schema as a mapping, a boolean, JSON text, or a Pydantic model class.
+            whitespace: "bounded" (at most one space, or a newline and 40 blanks), "compact", "any", or a regex.
+            property_order: "schema" keeps declared properties in their order, "any" allows every order.
+            separators: exact item and key separators as in `json.dumps`; replaces the whitespace policy.
+            draft: "4", "6", "7", "2019-09" or "2020-12"; default by `$schema`.
+            registry: schemas by absolute URI that references may lead to.
+            limits: budgets for the check.
+
+        Raises:
+            GrammarError: with the JSON pointer of what is malformed, unsupported or contradictory.
+        """
+        limits = limits or Limits()
+        if property_order not in ("schema", "any"):
+            raise GrammarError(f"property_order must be 'schema' or 'any', not {property_order!r}")
+        text, root = _load_schema(schema, limits)
+        document = Document(root, draft_of(root, draft), registry)
+        raise_refused(document, limits)
+        spaces = Whitespace.policy(whitespace, separators, limits)
+        any_order = property_order == "any"
+
+        def build(limits: Limits) -> Compiled:
+            return Compiled(*compile_schema(document, spaces, any_order=any_order, limits=limits))
+
+        key = json.dumps(["json_schema", text, whitespace, property_order, separators, draft])
+        if registry:
+            key += f" registry {id(registry)}"
+        return Grammar("json_schema", key, build, lambda: list(check(document, limits)))
+
+    @staticmethod
+    def json_object(*, whitespace: str = "bounded") -> Grammar:
+        """Any JSON object."""
+        return Grammar.json_schema({"type": "object"}, whitespace=whitespace)
+
+    @staticmethod
+    def regex(pattern: str, dialect: str = "ecma") -> Grammar:
+        """Texts that match `pattern` from beginning to end.
+
+        Args:
+            pattern: the regular expression.
+            dialect: "ecma" (ECMA-262 with the `u` flag) or "python" (`re`).
+
+        Raises:
+            GrammarError: with the position of what is malformed or unsupported, or when nothing matches.
+        """
+        if not isinstance(pattern, str):
+            raise GrammarError(f"a regex must be text, not {type(pattern).__name__}")
+        return Grammar._of_language("regex", json.dumps(["regex", pattern, dialect]), Language.pattern(pattern, dialect, "full"))
+
+    @staticmethod
+    def choice(options: Iterable[str]) -> Grammar:
+        """One of the given texts.
+
+        Raises:
+            GrammarError: no options, or one that is not text.
+        """
+        texts = [options] if isinstance(options, str) else list(options)
+        if not texts:
+            raise GrammarError("a choice needs at least one option")
+        for option in texts:
+            if not isinstance(option, str):
+                raise GrammarError(f"a choice must be text, not {type(option).__name__}")
+        if len(texts) > Limits().max_enum:
+            raise LimitError(f"a choice has more than {Limits().max_enum} options (max_enum)")
+        return Grammar._of_language("choice", json.dumps(["choice", texts]), Language.literals(texts))
+
+    @staticmethod
+    def of(python_type: Any, **options: Any) -> Grammar:
+        """JSON documents of a Python type: anything Pydantic understands (models, dataclasses, TypedDict, `list[int]`, `Literal`,
+        enums, unions), or the keyword arguments of a function.
+
+        Args:
+            python_type: the type or function.
+            options: as for `json_schema`.
+
+        Raises:
+            GrammarError: the type has no JSON Schema.
+        """
+        from pydantic import PydanticUserError, TypeAdapter
+        from pydantic.errors import PydanticInvalidForJsonSchema
+
+        if inspect.isfunction(python_type) or inspect.ismethod(python_type):
+            return Grammar.json_schema(_signature_schema(python_type), **options)
+        try:
+            schema = TypeAdapter(python_type).json_schema()
+        except (PydanticUserError, PydanticInvalidForJsonSchema, TypeError) as error:
+            raise GrammarError(f"{python_type!r} has no JSON Schema: {error}") from error
+        return Grammar.json_schema(schema, **options)
+
+    @staticmethod
+    def _of_language(kind: str, key: str, language: Language) -> Grammar:
+        if language.is_empty(Limits()):
+            raise GrammarError("no text satisfies the constraint")
+
+        def build(limits: Limits) -> Compiled:
+            machine = Machine(limits=limits)
+            return Compiled(machine, machine.start_of_text(leaf_row(machine, language.automaton(limits))))
+
+        return Grammar(kind, key, build)
+
+    # --- use -------------------------------------------------------------------------------------------------------
+
+    def compile(self, limits: Limits | None = None) -> Compiled:
+        """A fresh byte automaton.
+
+        Raises:
+            GrammarError: the constraint admits nothing.
+            LimitError: a budget is reached.
+        """
+        return self._build(limits or Limits())
+
+    def accepts(self, text: str) -> bool:
+        """Whether `text` as a whole satisfies the constraint."""
+        with self._lock:
+            if self._own is None:
+                self._own = self.compile()
+            machine = self._own.machine
+            try:
+                data = text.encode()
+            except UnicodeEncodeError:
+                return False
+            with machine.lock:
+                state = machine.run(self._own.start, data)
+                return state != DEAD and machine.accepting(state)
+
+    def explain(self) -> list[Finding]:
+        """What becomes of each keyword, by JSON pointer; empty for constraints without keywords."""
+        return self._findings() if self._findings is not None else []
+
+
+def _load_schema(schema: Any, limits: Limits) -> tuple[str, Json]:
+    """JSON text of the schema and a private copy with exact decimals."""
+    if isinstance(schema, type):
+        make = getattr(schema, "model_json_schema", None)
+        if make is None:
+            raise GrammarError(f"{schema.__name__} is neither a schema nor a Pydantic model; use Grammar.of for other types")
+        schema = make()
+    try:
+        text = schema if isinstance(schema, str) else json.dumps(schema, allow_nan=False, default=_encode)
+        if len(text) > limits.max_bytes:
+            raise LimitError(f"the schema is longer than {limits.max_bytes} bytes (max_bytes)")
+        root = json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise LimitError("the schema is nested too deeply", pointer="") from error
+    except (TypeError, ValueError) as error:
+        raise GrammarError(f"the schema is not JSON: {error}") from error
+    if not isinstance(root, bool | dict):
+        raise GrammarError(f"a schema must be an object or a boolean, not {type(root).__name__}", pointer="")
+    return text, root
+
+
+def _encode(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Decimal):
+        return float(value) if Decimal(repr(float(value))) == value else int(value)
+    raise TypeError(f"{type(value).__name__} is not a JSON value")
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _signature_schema(function: Callable[..., Any]) -> dict[str, Json]:
+    """Schema of the keyword arguments of a function."""
+    from pydantic import Field, create_model
+
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise GrammarError(f"the parameter {name!r} of {function.__name__} cannot be given by keyword")
+        annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
+        fields[name] = (annotation, Field() if parameter.default is parameter.empty else parameter.default)
+    model = create_model(function.__name__, __config__={"extra": "forbid"}, **fields)
+    return model.model_json_schema()

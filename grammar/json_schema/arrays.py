@@ -1,0 +1,153 @@
+"""Arrays: how many items may come, which schema each has, and what `contains` still wants."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..errors import LimitError
+from ..machine import ArrayFrame
+from .nodes import Node
+from .shapes import ArrayShape
+
+if TYPE_CHECKING:
+    from .compile import SchemaCompiler
+    from .expand import Expander
+
+_MAX_STATES = 20_000  # places of one array that `contains` distinguishes
+
+
+class _At(NamedTuple):
+    """Progress through an array: items so far (held at the point from which nothing changes), and matches per `contains`."""
+
+    index: int
+    counts: tuple[int, ...]
+
+
+def _held(shape: ArrayShape) -> int | None:
+    """Index from which more items change nothing, None if the array is bounded."""
+    if shape.high is not None:
+        return None
+    return max(shape.low, len(shape.prefix), *(c.first for c in shape.contains), 0)
+
+
+def _complete(shape: ArrayShape, at: _At) -> bool:
+    return at.index >= shape.low and all(n >= c.low for n, c in zip(at.counts, shape.contains, strict=True))
+
+
+def _next(expander: Expander, shape: ArrayShape, at: _At) -> list[tuple[Node, _At]]:
+    """The ways to add an item: its node for each set of `contains` it is counted for, and the place after it."""
+    if shape.high is not None and at.index >= shape.high:
+        return []
+    nodes = expander.nodes
+    item = shape.item(at.index)
+    held = _held(shape)
+    index = at.index + 1 if held is None else min(at.index + 1, held)
+    ways: list[tuple[Node, _At]] = []
+    counted = [(False, True) if at.index >= c.first else (False,) for c in shape.contains]
+    for choice in product(*counted):
+        parts, counts, fits = [item], [], True
+        for chosen, n, c in zip(choice, at.counts, shape.contains, strict=True):
+            if chosen:
+                fits &= c.high is None or n < c.high
+                parts.append(c.node)
+                counts.append(n + 1 if c.high is not None else min(n + 1, c.low))
+            else:
+                if c.high is not None and at.index >= c.first:
+                    parts.append(nodes.negation(c.node))
+                counts.append(n)
+        if fits:
+            ways.append((nodes.all_of(parts), _At(index, tuple(counts))))
+    return ways
+
+
+def array_needs(expander: Expander, shape: ArrayShape) -> list[list[Node]]:
+    """Alternatives of nodes that must be inhabited for the shape to have a value."""
+    if shape.high is not None and shape.high < shape.low:
+        return []
+    if not shape.contains:
+        needs = list(shape.prefix[: shape.low])
+        if shape.low > len(shape.prefix):
+            needs.append(shape.rest)
+        return [needs]
+    start = (_At(0, (0,) * len(shape.contains)), frozenset[Node]())
+    seen, stack, answers = {start}, [start], set[frozenset[Node]]()
+    while stack:
+        at, needs = stack.pop()
+        if _complete(shape, at):
+            answers.add(needs)
+            continue
+        for node, after in _next(expander, shape, at):
+            reached = (after, needs | {node})
+            if reached not in seen:
+                seen.add(reached)
+                stack.append(reached)
+                if len(seen) > _MAX_STATES:
+                    raise LimitError("'contains' distinguishes too many places of the array", pointer=shape.pointer)
+    return [list(needs) for needs in answers]
+
+
+class ArrayFrames:
+    """Frames of one array shape in one machine."""
+
+    def __init__(self, compiler: SchemaCompiler, shape: ArrayShape):
+        self._compiler = compiler
+        self._shape = shape
+        self._frames: dict[_At, int] = {}
+        self._live: dict[_At, bool] = {}
+
+    def start(self) -> int:
+        return self._frame(_At(0, (0,) * len(self._shape.contains)))
+
+    def _frame(self, at: _At) -> int:
+        frame = self._frames.get(at)
+        if frame is None:
+            frame = self._frames[at] = self._compiler.machine.new_frame(lambda: self._make(at))
+        return frame
+
+    def _make(self, at: _At) -> ArrayFrame:
+        expander = self._compiler.expander
+        ways = [
+            (self._compiler.value(node), self._frame(after))
+            for node, after in _next(expander, self._shape, at)
+            if expander.inhabited(node) and self._is_live(after)
+        ]
+        return ArrayFrame(_complete(self._shape, at), ways)
+
+    def _is_live(self, at: _At) -> bool:
+        """Whether the array can still be completed from `at`."""
+        shape, expander = self._shape, self._compiler.expander
+        if _complete(shape, at):
+            return True
+        if not shape.contains:
+            needs = {shape.item(i) for i in range(at.index, min(shape.low, len(shape.prefix)))}
+            if shape.low > max(at.index, len(shape.prefix)):
+                needs.add(shape.rest)
+            return all(expander.inhabited(n) for n in needs)
+        if at not in self._live:
+            self._explore(at)
+        return self._live[at]
+
+    def _explore(self, start: _At) -> None:
+        """Decides liveness for every place reachable from `start`, backwards from the complete ones."""
+        expander, before = self._compiler.expander, dict[_At, list[_At]]()
+        seen, stack, live = {start}, [start], list[_At]()
+        while stack:
+            at = stack.pop()
+            if _complete(self._shape, at):
+                live.append(at)
+            for node, after in _next(expander, self._shape, at):
+                if not expander.inhabited(node):
+                    continue
+                before.setdefault(after, []).append(at)
+                if after not in seen:
+                    seen.add(after)
+                    stack.append(after)
+                    if len(seen) > _MAX_STATES:
+                        raise LimitError("'contains' distinguishes too many places of the array", pointer=self._shape.pointer)
+        self._live.update(dict.fromkeys(seen, False))
+        while live:
+            at = live.pop()
+            if not self._live[at]:
+                self._live[at] = True
+                live.extend(before.get(at, ()))

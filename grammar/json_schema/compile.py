@@ -1,0 +1,187 @@
+"""A JSON Schema as a lazy byte automaton."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..errors import GrammarError
+from ..languages import CharAutomaton, Edge
+from ..limits import Limits
+from ..lowering import Lowering
+from ..machine import Machine, ValueParts
+from ..machine_layout import DEAD
+from ..regex import Language
+from ..whitespace import Whitespace
+from .arrays import ArrayFrames
+from .document import Document
+from .expand import Expander
+from .nodes import Node
+from .numbers import NumberSet
+from .objects import ObjectFrames
+from .shapes import ArrayShape, ObjectShape, StringSet
+
+Json = Any
+
+
+class _Word:
+    """The automaton of one ASCII word."""
+
+    start = 0
+
+    def __init__(self, word: str):
+        self._word = word
+
+    def accepting(self, q: int) -> bool:
+        return q == len(self._word)
+
+    def edges(self, q: int) -> tuple[Edge, ...]:
+        return ((ord(self._word[q]), ord(self._word[q]), q + 1),) if q < len(self._word) else ()
+
+    def universal(self, q: int) -> bool:
+        return False
+
+    def tail_count(self, q: int, cap: int) -> int | None:
+        return 1
+
+
+_WORDS: dict[str, CharAutomaton] = {word: _Word(word) for word in ("null", "true", "false")}
+
+
+class SchemaCompiler:
+    """Makes the values, objects and arrays of one machine from one expander, each once.
+
+    Args:
+        document: the schema.
+        whitespace: policy between tokens.
+        any_order: declared properties may come in every order.
+        limits: budgets.
+    """
+
+    def __init__(self, document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits):
+        self.expander = Expander(document, limits)
+        self.machine = Machine(whitespace, limits)
+        self._any_order = any_order
+        self._values: dict[Node, int] = {}
+        self._arrays: dict[ArrayShape, ArrayFrames] = {}
+        self._objects: dict[ObjectShape, ObjectFrames] = {}
+        self._strings: dict[Language, int] = {}
+        self._numbers: dict[NumberSet, int] = {}
+        self._words: dict[str, int] = {}
+
+    def start(self) -> int:
+        """State before the document.
+
+        Raises:
+            GrammarError: no value satisfies the schema.
+        """
+        root = self.expander.root
+        if not self.expander.inhabited(root):
+            raise GrammarError("no finite value satisfies the schema", pointer=self._contradiction(root))
+        return self.machine.start_of_document(self.value(root))
+
+    def _contradiction(self, root: Node) -> str:
+        """Pointer of the deepest required place that is empty by itself."""
+        from .arrays import array_needs
+        from .objects import object_needs
+
+        expander, seen, node, place = self.expander, set[Node](), root, ""
+        while node not in seen:
+            seen.add(node)
+            shapes = expander.expand(node)
+            ways = [w for s in shapes.arrays for w in array_needs(expander, s)] + [
+                w for s in shapes.objects for w in object_needs(expander, s)
+            ]
+            pointer = getattr(node, "pointer", None)
+            place = pointer if pointer is not None else place
+            empty = [need for way in ways for need in way if not expander.inhabited(need)]
+            if not empty:
+                break
+            node = empty[0]
+        return place
+
+    def value(self, node: Node) -> int:
+        value = self._values.get(node)
+        if value is None:
+            value = self._values[node] = self.machine.new_value(lambda: self._parts(node))
+        return value
+
+    def _parts(self, node: Node) -> ValueParts:
+        expander = self.expander
+        shapes = expander.expand(node)
+        targets: dict[int, int] = {}
+        counted: tuple[int, int | None] | None = None
+        if shapes.string.language is None and not shapes.string.is_all:
+            counted = (shapes.string.low, shapes.string.high)
+        elif expander.has_string(shapes.string):
+            targets[0x22] = self._string_row(shapes.string)
+        if not shapes.number.is_empty(expander.limits):
+            self._begin(targets, self._number_row(shapes.number))
+        for word in shapes.literals:
+            self._begin(targets, self._word_row(word))
+        objects = [self._object(shape).start() for shape in shapes.objects if self._has_value(objects=shape)]
+        arrays = [self._array(shape).start() for shape in shapes.arrays if self._has_value(arrays=shape)]
+        return ValueParts(self.machine.scalar_row(targets) if targets else None, counted, objects, arrays)
+
+    def _begin(self, targets: dict[int, int], row: int) -> None:
+        line = self.machine.row_targets(row)
+        targets.update((byte, int(line[byte])) for byte in range(0x21, 0x7F) if line[byte] != DEAD)
+
+    def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
+        from .arrays import array_needs
+        from .objects import object_needs
+
+        needs = (
+            object_needs(self.expander, objects)
+            if objects is not None
+            else array_needs(self.expander, arrays)
+            if arrays is not None
+            else []
+        )
+        return any(all(self.expander.inhabited(n) for n in way) for way in needs)
+
+    def _object(self, shape: ObjectShape) -> ObjectFrames:
+        frames = self._objects.get(shape)
+        if frames is None:
+            frames = self._objects[shape] = ObjectFrames(self, shape, any_order=self._any_order)
+        return frames
+
+    def _array(self, shape: ArrayShape) -> ArrayFrames:
+        frames = self._arrays.get(shape)
+        if frames is None:
+            frames = self._arrays[shape] = ArrayFrames(self, shape)
+        return frames
+
+    def _string_row(self, strings: StringSet) -> int:
+        if strings.is_all:
+            return self.machine.generic_string_row
+        language = strings.to_language()
+        row = self._strings.get(language)
+        if row is None:
+            automaton = language.automaton(self.expander.limits)
+            row = self._strings[language] = Lowering(self.machine, automaton, json=True).start_row()
+        return row
+
+    def _number_row(self, numbers: NumberSet) -> int:
+        row = self._numbers.get(numbers)
+        if row is None:
+            automaton = numbers.automaton(self.expander.limits)
+            row = self._numbers[numbers] = Lowering(self.machine, automaton, json=False).start_row()
+        return row
+
+    def _word_row(self, word: str) -> int:
+        row = self._words.get(word)
+        if row is None:
+            row = self._words[word] = Lowering(self.machine, _WORDS[word], json=False).start_row()
+        return row
+
+
+def compile_schema(document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits) -> tuple[Machine, int]:
+    """The automaton of a checked document and its start state.
+
+    Raises:
+        GrammarError: no value satisfies the schema, or it refers to itself in a circle.
+        LimitError: a budget is reached.
+    """
+    compiler = SchemaCompiler(document, whitespace, any_order=any_order, limits=limits)
+    return compiler.machine, compiler.start()

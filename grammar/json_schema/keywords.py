@@ -1,0 +1,211 @@
+"""What each keyword may hold, and where subschemas are: the check before anything is built.
+
+Expansion is lazy, so a misplaced value or an unsupported keyword deep inside would surface in the middle of a generation.
+`check` walks every subschema that the root can reach, once, without recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from ..errors import GrammarError, LimitError
+from ..limits import Limits
+from ..regex import Language
+from .document import Document, Draft, escape_pointer
+from .formats import format_language
+
+Json = Any
+
+TYPES = ("null", "boolean", "object", "array", "number", "integer", "string")
+SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas")
+SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+SCHEMAS = ("items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else")
+ANNOTATIONS = frozenset(
+    "$schema $id id $anchor $dynamicAnchor $recursiveAnchor $comment $defs definitions $vocabulary title description default examples example "
+    "deprecated readOnly writeOnly contentEncoding contentMediaType contentSchema discriminator externalDocs xml".split()
+)
+
+
+def _is_number(x: Json) -> bool:
+    return isinstance(x, int | float | Decimal) and not isinstance(x, bool)
+
+
+def _count(x: Json) -> str | None:
+    return None if _is_number(x) and x >= 0 and x == int(x) else "must be a non-negative integer"
+
+
+def _number(x: Json) -> str | None:
+    return None if _is_number(x) else "must be a number"
+
+
+def _positive(x: Json) -> str | None:
+    return None if _is_number(x) and x > 0 else "must be a number above 0"
+
+
+def _number_or_bool(x: Json) -> str | None:
+    return None if isinstance(x, bool) or _is_number(x) else "must be a number (or a boolean, in draft 4)"
+
+
+def _bool(x: Json) -> str | None:
+    return None if isinstance(x, bool) else "must be a boolean"
+
+
+def _string(x: Json) -> str | None:
+    return None if isinstance(x, str) else "must be a string"
+
+
+def _names(x: Json) -> str | None:
+    return None if isinstance(x, list) and all(isinstance(n, str) for n in x) else "must be an array of strings"
+
+
+def _required(x: Json) -> str | None:
+    # draft 3 wrote a boolean beside each property; validators of later drafts do not read it
+    return None if isinstance(x, bool) else _names(x)
+
+
+def _array(x: Json) -> str | None:
+    return None if isinstance(x, list) else "must be an array"
+
+
+def _schemas(x: Json) -> str | None:
+    return None if isinstance(x, list) and x else "must be a non-empty array of schemas"
+
+
+def _object(x: Json) -> str | None:
+    return None if isinstance(x, Mapping) else "must be an object"
+
+
+def _type(x: Json) -> str | None:
+    given = [x] if isinstance(x, str) else x
+    if isinstance(given, list) and given and all(isinstance(t, str) for t in given):
+        unknown = [t for t in given if t not in TYPES]
+        return f"names the unknown type {unknown[0]!r}; known: {', '.join(TYPES)}" if unknown else None
+    return "must be a type name or an array of them"
+
+
+def _anything(x: Json) -> str | None:
+    return None
+
+
+VALUE_CHECKS: dict[str, Callable[[Json], str | None]] = {
+    "type": _type, "enum": _array, "const": _anything, "nullable": _bool, "$ref": _string, "$dynamicRef": _string, "$recursiveRef": _string,
+    "multipleOf": _positive, "minimum": _number, "maximum": _number, "exclusiveMinimum": _number_or_bool, "exclusiveMaximum": _number_or_bool,
+    "minLength": _count, "maxLength": _count, "pattern": _string, "format": _string,
+    "minItems": _count, "maxItems": _count, "uniqueItems": _bool, "minContains": _count, "maxContains": _count,
+    "minProperties": _count, "maxProperties": _count, "required": _required, "dependentRequired": _object, "dependencies": _object,
+    "properties": _object, "patternProperties": _object, "dependentSchemas": _object,
+    "allOf": _schemas, "anyOf": _schemas, "oneOf": _schemas, "prefixItems": _array,
+}  # fmt: skip
+# Asserting keywords that are not enforced yet: refused, so that they are never ignored.
+REFUSED = {
+    "unevaluatedProperties": "'unevaluatedProperties' is not supported yet",
+    "unevaluatedItems": "'unevaluatedItems' is not supported yet",
+}
+KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS) | frozenset(REFUSED)
+
+
+class Finding(NamedTuple):
+    """What becomes of one keyword at one place."""
+
+    pointer: str
+    keyword: str
+    status: str  # "enforced", "annotation" or "refused"
+    reason: str
+
+
+def child(pointer: str, *parts: str | int) -> str:
+    return pointer + "".join("/" + escape_pointer(str(p)) for p in parts)
+
+
+def subschemas(schema: Mapping[str, Json], pointer: str) -> Iterator[tuple[str, Json]]:
+    """Subschemas that assert something, with their pointers."""
+    for key in SCHEMA_MAPS:
+        if isinstance(schema.get(key), Mapping):
+            yield from ((child(pointer, key, name), s) for name, s in schema[key].items())
+    for key in SCHEMA_LISTS:
+        if isinstance(schema.get(key), list):
+            yield from ((child(pointer, key, i), s) for i, s in enumerate(schema[key]))
+    for key in SCHEMAS:
+        value = schema.get(key)
+        if key in ("then", "else") and "if" not in schema:
+            continue
+        if key == "items" and isinstance(value, list):
+            yield from ((child(pointer, key, i), s) for i, s in enumerate(value))
+        elif key in schema:
+            yield child(pointer, key), value
+    if isinstance(schema.get("dependencies"), Mapping):
+        yield from ((child(pointer, "dependencies", n), s) for n, s in schema["dependencies"].items() if not isinstance(s, list))
+
+
+def check(document: Document, limits: Limits) -> Iterator[Finding]:
+    """Walks the reachable schema; yields what becomes of each keyword. See `raise_refused`."""
+    draft = document.draft
+    seen: set[int] = set()
+    stack: list[tuple[Json, str, str, int]] = [(document.root, "", "", 0)]
+    places = 0
+    while stack:
+        schema, base, pointer, depth = stack.pop()
+        if isinstance(schema, bool):
+            continue
+        if not isinstance(schema, Mapping):
+            yield Finding(pointer, "", "refused", f"a schema must be an object or a boolean, not {type(schema).__name__}")
+            continue
+        if id(schema) in seen:
+            continue
+        seen.add(id(schema))
+        places += 1
+        if places > limits.max_steps:
+            raise LimitError(f"the schema has more than {limits.max_steps} places (max_steps)", pointer=pointer)
+        if depth > limits.max_depth:
+            raise LimitError(f"the schema is nested deeper than {limits.max_depth} (max_depth)", pointer=pointer)
+        base = document.base_of(schema, base)
+        reference = schema.get("$ref")
+        only_ref = draft.ref_hides_siblings and isinstance(reference, str)
+        for keyword, value in schema.items():
+            yield _finding(keyword, value, pointer, draft, limits, only_ref)
+        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            reference = schema.get(keyword)
+            if isinstance(reference, str) and draft.has(keyword):
+                try:
+                    follow = document.resolve if keyword == "$ref" else document.resolve_dynamic
+                    target = follow(reference, base, child(pointer, keyword))
+                except GrammarError as error:
+                    yield Finding(error.pointer or pointer, keyword, "refused", error.reason)
+                else:
+                    stack.append((target.schema, target.base, target.pointer, depth))
+        if not only_ref:
+            stack.extend((s, base, p, depth + 1) for p, s in subschemas(schema, pointer))
+
+
+def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limits, only_ref: bool) -> Finding:
+    if keyword not in KNOWN or not draft.has(keyword) or (only_ref and keyword != "$ref"):
+        return Finding(pointer, keyword, "annotation", "" if keyword in ANNOTATIONS else "not an assertion of this draft")
+    problem = VALUE_CHECKS.get(keyword, _anything)(value)
+    if problem is not None:
+        return Finding(child(pointer, keyword), keyword, "refused", f"'{keyword}' {problem}")
+    if keyword in REFUSED and value is not True and value != {}:
+        return Finding(child(pointer, keyword), keyword, "refused", REFUSED[keyword])
+    if keyword == "enum" and len(value) > limits.max_enum:
+        return Finding(child(pointer, keyword), keyword, "refused", f"'enum' has more than {limits.max_enum} values (max_enum)")
+    if keyword == "$recursiveRef" and value != "#":
+        return Finding(child(pointer, keyword), keyword, "refused", "'$recursiveRef' must be '#'")
+    try:
+        if keyword == "pattern":
+            Language.pattern(value, "ecma", "search")
+        elif keyword == "patternProperties":
+            for text in value:
+                Language.pattern(text, "ecma", "search")
+        elif keyword == "format" and format_language(value) is None:
+            return Finding(pointer, keyword, "annotation", f"the format {value!r} is not known")
+    except GrammarError as error:
+        return Finding(child(pointer, keyword), keyword, "refused", str(error))
+    return Finding(pointer, keyword, "enforced", "")
+
+
+def raise_refused(document: Document, limits: Limits) -> None:
+    """Raises GrammarError for the first place that cannot be enforced."""
+    for finding in check(document, limits):
+        if finding.status == "refused":
+            raise GrammarError(finding.reason, pointer=finding.pointer)

@@ -1,0 +1,139 @@
+"""Sets of values on the number line: finitely many cuts, and a condition on divisibility between two cuts.
+
+`Line` is closed under union, intersection and complement. It knows values only; spellings are the business of
+`numbers_automaton`.
+"""
+
+from __future__ import annotations
+
+import operator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from .numbers_divisors import Grid, GridBasis, basis
+
+NO_GRIDS = basis(frozenset())
+NOWHERE = 0
+EVERYWHERE = NO_GRIDS.full
+
+
+@dataclass(frozen=True)
+class Line:
+    """A set of decimals.
+
+    Attributes:
+        grids: the divisors that occur, as a basis.
+        cuts: ascending values where the condition changes.
+        points: for each cut whether it belongs to the set.
+        gaps: for each open interval (before the first cut, between two, after the last) a table over `grids`:
+            a value of the interval belongs to the set if its pattern is in the table.
+    """
+
+    grids: GridBasis
+    cuts: tuple[Fraction, ...]
+    points: tuple[bool, ...]
+    gaps: tuple[int, ...]
+
+    @classmethod
+    def constant(cls, holds: bool) -> Line:
+        return cls(NO_GRIDS, (), (), (EVERYWHERE if holds else NOWHERE,))
+
+    @classmethod
+    def multiples(cls, step: Fraction) -> Line:
+        return cls(basis(frozenset((Grid(step),))), (), (), (0b10,))
+
+    @classmethod
+    def values(cls, values: Iterable[Fraction]) -> Line:
+        cuts = tuple(sorted(set(values)))
+        return cls(NO_GRIDS, cuts, (True,) * len(cuts), (NOWHERE,) * (len(cuts) + 1))
+
+    @classmethod
+    def at_least(cls, bound: Fraction, *, exclusive: bool) -> Line:
+        return cls(NO_GRIDS, (bound,), (not exclusive,), (NOWHERE, EVERYWHERE))
+
+    @classmethod
+    def at_most(cls, bound: Fraction, *, exclusive: bool) -> Line:
+        return cls(NO_GRIDS, (bound,), (not exclusive,), (EVERYWHERE, NOWHERE))
+
+    def __and__(self, other: Line) -> Line:
+        return self._combined(other, operator.and_)
+
+    def __or__(self, other: Line) -> Line:
+        return self._combined(other, operator.or_)
+
+    def __invert__(self) -> Line:
+        full = self.grids.full
+        return Line(self.grids, self.cuts, tuple(not point for point in self.points), tuple(gap ^ full for gap in self.gaps))
+
+    def _combined(self, other: Line, operation: Callable[[int, int], int]) -> Line:
+        grids = basis(frozenset(self.grids.grids) | frozenset(other.grids.grids))
+        cuts = tuple(sorted({*self.cuts, *other.cuts}))
+        points = tuple(bool(operation(self.contains(cut), other.contains(cut))) for cut in cuts)
+        one, two = self._gaps_between(cuts, grids), other._gaps_between(cuts, grids)
+        return _simplified(Line(grids, cuts, points, tuple(map(operation, one, two))))
+
+    def _gaps_between(self, cuts: tuple[Fraction, ...], grids: GridBasis) -> list[int]:
+        """The tables over a wider basis for the gaps of finer cuts."""
+        indexes = [0, *(self._gap_after(cut) for cut in cuts)]
+        return [self.grids.lift(self.gaps[index], grids) for index in indexes]
+
+    def _gap_after(self, value: Fraction) -> int:
+        index = bisect_left(self.cuts, value)
+        return index + (index < len(self.cuts) and self.cuts[index] == value)
+
+    def contains(self, value: Fraction) -> bool:
+        index = bisect_left(self.cuts, value)
+        if index < len(self.cuts) and self.cuts[index] == value:
+            return self.points[index]
+        return self.grids.holds(self.gaps[index], value)
+
+    @cached_property
+    def empty(self) -> bool:
+        """Whether the set has no value."""
+        return not any(self.points) and not self.gaps[0] and not self.gaps[-1] and not any(map(self._gap_occurs, range(1, len(self.cuts))))
+
+    def _gap_occurs(self, index: int) -> bool:
+        return self.grids.occurs(self.gaps[index], self.cuts[index - 1], self.cuts[index])
+
+    @cached_property
+    def full(self) -> bool:
+        """Whether the set has all values."""
+        return (~self).empty
+
+    def mirrored(self) -> Line:
+        """The set of the negated values."""
+        return Line(self.grids, tuple(-cut for cut in reversed(self.cuts)), self.points[::-1], self.gaps[::-1])
+
+
+def _simplified(line: Line) -> Line:
+    """The same set without cuts that change nothing and without grids that nothing depends on."""
+    kept = [index for index in range(len(line.cuts)) if not _is_redundant(line, index)]
+    gaps = (line.gaps[0], *(line.gaps[index + 1] for index in kept))
+    used = {index for gap in set(gaps) for index in line.grids.support(gap)}
+    grids = basis(frozenset(line.grids.grids[index] for index in used))
+    return Line(
+        grids,
+        tuple(line.cuts[index] for index in kept),
+        tuple(line.points[index] for index in kept),
+        tuple(_narrowed(line.grids, gap, grids) for gap in gaps),
+    )
+
+
+def _is_redundant(line: Line, index: int) -> bool:
+    before, after = line.gaps[index], line.gaps[index + 1]
+    return before == after and line.points[index] == line.grids.holds(before, line.cuts[index])
+
+
+def _narrowed(owner: GridBasis, table: int, grids: GridBasis) -> int:
+    """A table that depends only on `grids`, as a table over them."""
+    if owner is grids:
+        return table
+    places = [owner.grids.index(grid) for grid in grids.grids]
+    narrowed = 0
+    for pattern in owner.patterns(table):
+        own = sum(1 << index for index, place in enumerate(places) if pattern >> place & 1)
+        narrowed |= 1 << own
+    return narrowed

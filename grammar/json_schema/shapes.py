@@ -1,0 +1,291 @@
+"""Typed normal form of a schema: what its values look like, one type at a time.
+
+`Shapes` is a union: some of null/true/false, a set of numbers, a set of strings, and lists of array and object
+shapes. It is closed under intersection, union and complement; subschemas below stay unexpanded nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ..errors import GrammarError, LimitError
+from ..regex import Language
+from .nodes import EVERYTHING, NOTHING, Node, Nodes
+from .numbers import NumberSet
+
+MAX_ALTERNATIVES = 2_000  # array or object shapes of one schema place
+LITERALS = frozenset({"null", "true", "false"})
+
+
+@dataclass(frozen=True, slots=True)
+class StringSet:
+    """Strings of `language` (None: all) whose length in code points is in [low, high]."""
+
+    language: Language | None = None
+    low: int = 0
+    high: int | None = None
+
+    @property
+    def is_all(self) -> bool:
+        return self.language is None and self.low == 0 and self.high is None
+
+    def to_language(self) -> Language:
+        base = self.language if self.language is not None else Language.anything()
+        if self.low == 0 and self.high is None:
+            return base
+        return base & Language.length(self.low, self.high)
+
+    def __and__(self, other: StringSet) -> StringSet:
+        if self.is_all:
+            return other
+        if other.is_all:
+            return self
+        if self.language is None:
+            language = other.language
+        elif other.language is None or other.language == self.language:
+            language = self.language
+        else:
+            language = self.language & other.language
+        highs = [h for h in (self.high, other.high) if h is not None]
+        high = min(highs) if highs else None
+        low = max(self.low, other.low)
+        if high is not None and low > high:
+            return NO_STRING
+        return StringSet(language, low, high)
+
+    def __or__(self, other: StringSet) -> StringSet:
+        if self.is_all or other == NO_STRING or self == other:
+            return self
+        if other.is_all or self == NO_STRING:
+            return other
+        return StringSet(self.to_language() | other.to_language())
+
+    def __invert__(self) -> StringSet:
+        if self == NO_STRING:
+            return StringSet()
+        if self.is_all:
+            return NO_STRING
+        if self.language is None and self.low == 0 and self.high is not None:
+            return StringSet(None, self.high + 1, None)
+        if self.language is None and self.high is None:
+            return StringSet(None, 0, self.low - 1)
+        return StringSet(~self.to_language())
+
+
+NO_STRING = StringSet(Language.nothing())
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """At least `low` and at most `high` of the items from index `first` on are in `node`."""
+
+    node: Node
+    low: int
+    high: int | None
+    first: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayShape:
+    prefix: tuple[Node, ...] = ()
+    rest: Node = EVERYTHING
+    low: int = 0
+    high: int | None = None
+    contains: tuple[Contains, ...] = ()
+    unique: bool = False
+    pointer: str = ""
+
+    def item(self, index: int) -> Node:
+        return self.prefix[index] if index < len(self.prefix) else self.rest
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Members:
+    """What one schema object says about members: the value of a declared name is its property and all matching patterns; of any
+    other name all matching patterns, or `additional` when none matches."""
+
+    properties: Mapping[str, Node] = field(default_factory=dict)
+    patterns: tuple[tuple[Language, Node], ...] = ()
+    additional: Node = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Some member has a name in `names` and a value in `node`."""
+
+    names: Language
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectShape:
+    members: tuple[Members, ...] = ()
+    required: tuple[str, ...] = ()
+    names: Language | None = None
+    low: int = 0
+    high: int | None = None
+    dependencies: tuple[tuple[str, frozenset[str]], ...] = ()
+    witnesses: tuple[Witness, ...] = ()
+    pointer: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shapes:
+    literals: frozenset[str]
+    number: NumberSet
+    string: StringSet
+    arrays: tuple[ArrayShape, ...]
+    objects: tuple[ObjectShape, ...]
+
+
+ALL_SHAPES = Shapes(LITERALS, NumberSet.all(), StringSet(), (ArrayShape(),), (ObjectShape(),))
+NO_SHAPES = Shapes(frozenset(), NumberSet.nothing(), NO_STRING, (), ())
+
+
+def intersect(nodes: Nodes, a: Shapes, b: Shapes) -> Shapes:
+    if a is ALL_SHAPES:
+        return b
+    if b is ALL_SHAPES:
+        return a
+    return Shapes(
+        a.literals & b.literals,
+        a.number & b.number,
+        a.string & b.string,
+        _product(a.arrays, b.arrays, lambda x, y: _intersect_arrays(nodes, x, y)),
+        _product(a.objects, b.objects, lambda x, y: _intersect_objects(x, y)),
+    )
+
+
+def unite(a: Shapes, b: Shapes) -> Shapes:
+    if a is NO_SHAPES:
+        return b
+    if b is NO_SHAPES:
+        return a
+    return Shapes(
+        a.literals | b.literals, a.number | b.number, a.string | b.string, _distinct(a.arrays + b.arrays), _distinct(a.objects + b.objects)
+    )
+
+
+def complement(nodes: Nodes, a: Shapes) -> Shapes:
+    arrays: tuple[ArrayShape, ...] = (ArrayShape(),)
+    for shape in a.arrays:
+        arrays = _product(arrays, _array_complement(nodes, shape), lambda x, y: _intersect_arrays(nodes, x, y))
+    objects: tuple[ObjectShape, ...] = (ObjectShape(),)
+    for shape in a.objects:
+        objects = _product(objects, _object_complement(nodes, shape), _intersect_objects)
+    return Shapes(LITERALS - a.literals, ~a.number, ~a.string, arrays, objects)
+
+
+def _distinct(shapes):
+    return tuple(dict.fromkeys(shapes))
+
+
+def _product(left, right, meet):
+    if len(left) * len(right) > MAX_ALTERNATIVES:
+        raise LimitError(f"the combinators multiply to more than {MAX_ALTERNATIVES} alternatives")
+    met = (meet(x, y) for x in left for y in right)
+    return tuple(dict.fromkeys(x for x in met if x is not None))
+
+
+def _min_high(a: int | None, b: int | None) -> int | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return min(a, b)
+
+
+def _intersect_arrays(nodes: Nodes, a: ArrayShape, b: ArrayShape) -> ArrayShape | None:
+    high = _min_high(a.high, b.high)
+    low = max(a.low, b.low)
+    if high is not None and low > high:
+        return None
+    size = max(len(a.prefix), len(b.prefix))
+    prefix = tuple(nodes.all_of((a.item(i), b.item(i))) for i in range(size))
+    rest = nodes.all_of((a.rest, b.rest))
+    contains = _distinct(a.contains + b.contains)
+    return ArrayShape(prefix, rest, low, high, contains, a.unique or b.unique, a.pointer or b.pointer)
+
+
+def _intersect_objects(a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
+    high = _min_high(a.high, b.high)
+    low = max(a.low, b.low)
+    required = _distinct(a.required + b.required)
+    if high is not None and (low > high or len(required) > high):
+        return None
+    if a.names is None or b.names is None:
+        names = a.names if b.names is None else b.names
+    else:
+        names = a.names & b.names
+    return ObjectShape(
+        _distinct(a.members + b.members),
+        required,
+        names,
+        low,
+        high,
+        _distinct(a.dependencies + b.dependencies),
+        _distinct(a.witnesses + b.witnesses),
+        a.pointer or b.pointer,
+    )
+
+
+def _array_complement(nodes: Nodes, a: ArrayShape) -> tuple[ArrayShape, ...]:
+    """The ways to violate one assertion of an array shape."""
+    if a.unique:
+        raise GrammarError("the negation of 'uniqueItems' is not supported", pointer=a.pointer)
+    ways: list[ArrayShape] = []
+    if a.low > 0:
+        ways.append(ArrayShape(high=a.low - 1))
+    if a.high is not None:
+        ways.append(ArrayShape(low=a.high + 1))
+    for i, node in enumerate(a.prefix):
+        if node is not EVERYTHING:
+            ways.append(ArrayShape(prefix=(EVERYTHING,) * i + (nodes.negation(node),), low=i + 1))
+    if a.rest is NOTHING:
+        ways.append(ArrayShape(low=len(a.prefix) + 1))
+    elif a.rest is not EVERYTHING:
+        ways.append(ArrayShape(contains=(Contains(nodes.negation(a.rest), 1, None, len(a.prefix)),)))
+    for c in a.contains:
+        if c.low > 0:
+            ways.append(ArrayShape(contains=(replace(c, low=0, high=c.low - 1),)))
+        if c.high is not None:
+            ways.append(ArrayShape(contains=(replace(c, low=c.high + 1, high=None),)))
+    return tuple(replace(w, pointer=a.pointer) for w in ways)
+
+
+def _object_complement(nodes: Nodes, a: ObjectShape) -> tuple[ObjectShape, ...]:
+    """The ways to violate one assertion of an object shape."""
+    ways: list[ObjectShape] = []
+    if a.low > 0:
+        ways.append(ObjectShape(high=a.low - 1))
+    if a.high is not None:
+        ways.append(ObjectShape(low=a.high + 1))
+    for name in a.required:
+        ways.append(ObjectShape(members=(Members({name: NOTHING}),)))
+    if a.names is not None:
+        ways.append(ObjectShape(witnesses=(Witness(~a.names, EVERYTHING),)))
+    for name, needed in a.dependencies:
+        ways.extend(ObjectShape(members=(Members({other: NOTHING}),), required=(name,)) for other in sorted(needed))
+    for w in a.witnesses:
+        members = Members({}, ((w.names, nodes.negation(w.node)),))
+        ways.append(ObjectShape(members=(members,)))
+    for m in a.members:
+        ways.extend(_members_complement(nodes, m))
+    return tuple(replace(w, pointer=a.pointer) for w in ways)
+
+
+def _members_complement(nodes: Nodes, m: Members) -> list[ObjectShape]:
+    ways: list[ObjectShape] = []
+    for name, node in m.properties.items():
+        if node is not EVERYTHING:
+            ways.append(ObjectShape(members=(Members({name: nodes.negation(node)}),), required=(name,)))
+    for language, node in m.patterns:
+        if node is not EVERYTHING:
+            ways.append(ObjectShape(witnesses=(Witness(language, nodes.negation(node)),)))
+    if m.additional is not EVERYTHING:
+        others = Language.anything()
+        if m.properties:
+            others = others & ~Language.literals(m.properties)
+        for language, _ in m.patterns:
+            others = others & ~language
+        ways.append(ObjectShape(witnesses=(Witness(others, nodes.negation(m.additional)),)))
+    return ways

@@ -1,0 +1,664 @@
+"""The step of the lazy automaton, in numba: `state, byte -> state`.
+
+Everything that runs once per byte is here; everything that runs once per schema node is in Python (`machine.Machine`),
+which a kernel asks for by returning NEED. No function recurses, and each has an explicit signature, so that
+the compiled code is cached once. See `machine_layout` for the memory and `docs/architecture.md` for the idea.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit, types
+from numba.extending import intrinsic
+
+from .machine_layout import (
+    ARRAY_AFTER,
+    ARRAY_OPEN,
+    CHAR,
+    CLASS_BASE,
+    COLON,
+    COUNTED,
+    DEAD,
+    END,
+    EXTRA,
+    F_ACCEPT,
+    F_BOUNDARY,
+    F_ESCAPE,
+    F_EXPANDED,
+    F_KEY_END,
+    FINAL_ROW,
+    FLAGS,
+    FR_ALTERNATIVES,
+    FR_CLASSES,
+    FR_CLOSE,
+    FR_KEY_ROW,
+    FR_LIST,
+    FR_WORDS,
+    GENERIC_STRING,
+    GROW,
+    H_BUCKET_MASK,
+    H_NEED,
+    H_NEED_A,
+    H_NEED_B,
+    H_NODE_CAPACITY,
+    H_NODES,
+    H_TRANSITION_MASK,
+    KEY,
+    KEY_CLASSES,
+    KEY_HI,
+    KEY_LO,
+    KEY_TAILS,
+    KIND,
+    LEAF,
+    NEED,
+    NEED_FRAME,
+    NEED_ROW,
+    NEED_TRANSITION,
+    NEED_VALUE,
+    NEXT,
+    NIL,
+    NODE,
+    OBJECT_AFTER,
+    OBJECT_COMMA,
+    OBJECT_OPEN,
+    OFF,
+    OUTCOME,
+    PARENT,
+    ROW,
+    SET,
+    V_ARRAYS,
+    V_COUNTED,
+    V_LIST,
+    V_OBJECTS,
+    V_SCALAR,
+    VALUE,
+    WS_AFTER_COLON,
+    WS_AFTER_COMMA,
+    WS_AFTER_VALUE,
+    WS_BEFORE_COLON,
+    WS_OPEN,
+    A,
+    B,
+    C,
+)
+
+i4 = types.int32
+i4_1 = types.Array(types.int32, 1, "C")
+i4_2 = types.Array(types.int32, 2, "C")
+# nodes, buckets, rows, table, values, frames, transitions, header
+MEMORY = types.Tuple((i4_2, i4_1, i4_2, i4_1, i4_1, i4_1, i4_2, i4_1))
+
+P = types.CPointer(types.int32)
+
+
+@intrinsic
+def pointer(_typing, array):
+    """Address of the first element. Inner functions take addresses: an array argument costs seven machine words a call."""
+
+    def codegen(context, builder, signature, args):
+        return context.make_array(signature.args[0])(context, builder, args[0]).data
+
+    return types.CPointer(array.dtype)(array), codegen
+
+
+OUT_SIZE = 4096  # members of one union, and pending nodes of one step
+NODE_MARGIN = 3 * OUT_SIZE  # nodes that one step can make
+
+
+@njit(i4(P, P, P, i4, i4, i4, i4, i4, i4), cache=True, nogil=True)
+def make_node(nodes, buckets, header, kind, a, b, c, parent, insert):
+    """The node with these fields; made when absent and `insert`, else -1."""
+    h = np.uint32(kind) * np.uint32(0x9E3779B1)
+    h = (h ^ np.uint32(a)) * np.uint32(0x85EBCA6B)
+    h = (h ^ (h >> np.uint32(15)) ^ np.uint32(b)) * np.uint32(0xC2B2AE35)
+    h = (h ^ (h >> np.uint32(13)) ^ np.uint32(c)) * np.uint32(0x27D4EB2F)
+    h = (h ^ (h >> np.uint32(16)) ^ np.uint32(parent)) * np.uint32(0x165667B1)
+    slot = np.int64((h ^ (h >> np.uint32(15))) & np.uint32(header[H_BUCKET_MASK]))
+    n = buckets[slot]
+    while n >= 0:
+        if nodes[n * NODE + KIND] == kind and nodes[n * NODE + A] == a and nodes[n * NODE + B] == b and nodes[n * NODE + C] == c and nodes[n * NODE + PARENT] == parent:
+            return n
+        n = nodes[n * NODE + NEXT]
+    if insert == 0:
+        return np.int32(-1)
+    n = header[H_NODES]
+    header[H_NODES] = n + 1
+    nodes[n * NODE + KIND] = kind
+    nodes[n * NODE + A] = a
+    nodes[n * NODE + B] = b
+    nodes[n * NODE + C] = c
+    nodes[n * NODE + PARENT] = parent
+    nodes[n * NODE + NEXT] = buckets[slot]
+    buckets[slot] = n
+    return n
+
+
+@njit(types.void(P, P, P), cache=True, nogil=True)
+def rebuild_buckets(nodes, buckets, header):
+    mask = np.uint32(header[H_BUCKET_MASK])
+    for n in range(header[H_NODES]):
+        h = np.uint32(nodes[n * NODE + KIND]) * np.uint32(0x9E3779B1)
+        h = (h ^ np.uint32(nodes[n * NODE + A])) * np.uint32(0x85EBCA6B)
+        h = (h ^ (h >> np.uint32(15)) ^ np.uint32(nodes[n * NODE + B])) * np.uint32(0xC2B2AE35)
+        h = (h ^ (h >> np.uint32(13)) ^ np.uint32(nodes[n * NODE + C])) * np.uint32(0x27D4EB2F)
+        h = (h ^ (h >> np.uint32(16)) ^ np.uint32(nodes[n * NODE + PARENT])) * np.uint32(0x165667B1)
+        slot = np.int64((h ^ (h >> np.uint32(15))) & mask)
+        nodes[n * NODE + NEXT] = buckets[slot]
+        buckets[slot] = np.int32(n)
+
+
+@njit(i4(P, i4, i4, i4), cache=True, nogil=True)
+def ask(header, what, a, b):
+    header[H_NEED] = what
+    header[H_NEED_A] = a
+    header[H_NEED_B] = b
+    return np.int32(NEED)
+
+
+@njit(i4(P, P, i4, i4), cache=True, nogil=True)
+def find_transition(transitions, header, frame, outcome):
+    """Offset in the table of the alternatives of (frame, outcome), or -1."""
+    mask = np.int64(header[H_TRANSITION_MASK])
+    slot = np.int64((np.uint32(frame) * np.uint32(0x9E3779B1)) ^ (np.uint32(outcome) * np.uint32(0x85EBCA6B))) & mask
+    while transitions[slot * 3 + 0] >= 0:
+        if transitions[slot * 3 + 0] == frame and transitions[slot * 3 + 1] == outcome:
+            return transitions[slot * 3 + 2]
+        slot = (slot + 1) & mask
+    return np.int32(-1)
+
+
+@njit(types.void(P, P, i4, i4, i4), cache=True, nogil=True)
+def insert_transition(transitions, header, frame, outcome, at):
+    mask = np.int64(header[H_TRANSITION_MASK])
+    slot = np.int64((np.uint32(frame) * np.uint32(0x9E3779B1)) ^ (np.uint32(outcome) * np.uint32(0x85EBCA6B))) & mask
+    while transitions[slot * 3 + 0] >= 0:
+        slot = (slot + 1) & mask
+    transitions[slot * 3 + 0] = frame
+    transitions[slot * 3 + 1] = outcome
+    transitions[slot * 3 + 2] = at
+
+
+@njit(i4(P, i4, i4), cache=True, nogil=True)
+def outcome_allowed(table, frame_at, outcome):
+    """Whether a frame (by table offset) takes a key with this outcome."""
+    if outcome >= CLASS_BASE:
+        return np.int32((table[frame_at + FR_CLASSES] >> (outcome - CLASS_BASE)) & 1)
+    words = table[frame_at + FR_WORDS]
+    return np.int32((table[words + (outcome >> 5)] >> (outcome & 31)) & 1)
+
+
+@njit(i4(P, i4, i4, i4), cache=True, nogil=True)
+def any_allowed(table, frame_at, lo, hi):
+    """Whether a frame takes one of the declared keys [lo, hi)."""
+    words = table[frame_at + FR_WORDS]
+    i = lo
+    while i < hi:
+        word = np.uint32(table[words + (i >> 5)]) >> np.uint32(i & 31)
+        if word == 0:
+            i = ((i >> 5) + 1) << 5
+        elif word & np.uint32(1):
+            return np.int32(1)
+        else:
+            i += 1
+    return np.int32(0)
+
+
+@njit(i4(P, i4, i4), cache=True, nogil=True)
+def seen_below(nodes, extras, text):
+    """How many of the extra keys seen start with `text`. Lists are hash-consed, so a prefix is an ancestor."""
+    count = np.int32(0)
+    while extras != NIL:
+        t = nodes[extras * NODE + A]
+        while t != text and t != NIL:
+            t = nodes[t * NODE + PARENT]
+        if t == text:
+            count += 1
+        extras = nodes[extras * NODE + PARENT]
+    return count
+
+
+@njit(i4(i4), cache=True, nogil=True)
+def hex_value(byte):
+    if byte <= 57:
+        return byte - 48
+    return (byte & 0xDF) - 55
+
+
+@njit(i4(P, i4, i4, i4), cache=True, nogil=True)
+def escape_unit(nodes, raw, last, skip):
+    """The UTF-16 unit of the four hex digits that end `skip` bytes before `last`, newest first."""
+    value = np.int32(0)
+    shift = np.int32(0)
+    byte = last
+    at = raw
+    for _ in range(skip):
+        byte = nodes[at * NODE + A]
+        at = nodes[at * NODE + PARENT]
+    for _ in range(4):
+        value |= hex_value(byte) << shift
+        shift += 4
+        byte = nodes[at * NODE + A]
+        at = nodes[at * NODE + PARENT]
+    return value
+
+
+@njit(i4(P, P, P, i4, i4, i4), cache=True, nogil=True)
+def append_decoded(nodes, buckets, header, text, raw, byte):
+    """`text` followed by the character that the escape `raw` + `byte` spells, as UTF-8 bytes."""
+    length = np.int32(1)
+    at = raw
+    while at != NIL:
+        length += 1
+        at = nodes[at * NODE + PARENT]
+    if length == 2:
+        code = byte
+        if byte == 98:
+            code = np.int32(8)
+        elif byte == 102:
+            code = np.int32(12)
+        elif byte == 110:
+            code = np.int32(10)
+        elif byte == 114:
+            code = np.int32(13)
+        elif byte == 116:
+            code = np.int32(9)
+    elif length == 6:
+        code = escape_unit(nodes, raw, byte, np.int32(0))
+    else:  # a surrogate pair
+        low = escape_unit(nodes, raw, byte, np.int32(0))
+        high = escape_unit(nodes, raw, byte, np.int32(6))
+        code = np.int32(0x10000) + ((high - np.int32(0xD800)) << 10) + (low - np.int32(0xDC00))
+    if code < 0x80:
+        return make_node(nodes, buckets, header, CHAR, code, 0, 0, text, 1)
+    if code < 0x800:
+        text = make_node(nodes, buckets, header, CHAR, 0xC0 | (code >> 6), 0, 0, text, 1)
+    else:
+        if code < 0x10000:
+            text = make_node(nodes, buckets, header, CHAR, 0xE0 | (code >> 12), 0, 0, text, 1)
+        else:
+            text = make_node(nodes, buckets, header, CHAR, 0xF0 | (code >> 18), 0, 0, text, 1)
+            text = make_node(nodes, buckets, header, CHAR, 0x80 | ((code >> 12) & 0x3F), 0, 0, text, 1)
+        text = make_node(nodes, buckets, header, CHAR, 0x80 | ((code >> 6) & 0x3F), 0, 0, text, 1)
+    return make_node(nodes, buckets, header, CHAR, 0x80 | (code & 0x3F), 0, 0, text, 1)
+
+
+@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4), cache=True, nogil=True)
+def step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
+    """One byte inside an object key. While `masking`, text that cannot repeat a seen key is not remembered."""
+    row = nodes[node * NODE + A]
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, row, 0)
+    target = rows[row * ROW + byte]
+    if target < 0:
+        return np.int32(DEAD)
+    after = nodes[node * NODE + PARENT]
+    frame = nodes[after * NODE + A]
+    extras = nodes[after * NODE + C]
+    frame_at = frames[frame]
+    text = nodes[node * NODE + B]
+    raw = nodes[node * NODE + C]
+    flags = rows[target * ROW + FLAGS]
+    if flags & F_KEY_END:
+        outcome = rows[target * ROW + OUTCOME]
+        if outcome_allowed(table, frame_at, outcome) == 0:
+            return np.int32(DEAD)
+        if outcome >= CLASS_BASE:
+            if text != OFF:
+                at = extras
+                while at != NIL:
+                    if nodes[at * NODE + A] == text:
+                        return np.int32(DEAD)
+                    at = nodes[at * NODE + PARENT]
+                extras = make_node(nodes, buckets, header, EXTRA, text, 0, 0, extras, 1)
+            after = make_node(nodes, buckets, header, OBJECT_AFTER, frame, table[WS_AFTER_VALUE], extras, nodes[after * NODE + PARENT], 1)
+        return make_node(nodes, buckets, header, COLON, outcome, table[WS_BEFORE_COLON], 0, after, 1)
+
+    classes = rows[target * ROW + KEY_CLASSES] & table[frame_at + FR_CLASSES]
+    if classes == 0:
+        if any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI]) == 0:
+            return np.int32(DEAD)
+        return make_node(nodes, buckets, header, KEY, target, NIL, NIL, after, 1)
+    tails = rows[target * ROW + KEY_TAILS]
+    if masking and extras == NIL:
+        return make_node(nodes, buckets, header, KEY, target, OFF, NIL, after, 1)
+    if flags & F_ESCAPE:
+        if tails >= 0 and extras != NIL and byte == 117:
+            return np.int32(DEAD)  # a \u spelling would hide which keys are left
+        raw = make_node(nodes, buckets, header, CHAR, byte, 0, 0, raw, 1)
+    elif rows[row * ROW + FLAGS] & F_ESCAPE:
+        if text != OFF:
+            text = append_decoded(nodes, buckets, header, text, raw, byte)
+        raw = np.int32(NIL)
+    elif text != OFF:
+        text = make_node(nodes, buckets, header, CHAR, byte, 0, 0, text, np.int32(1 - masking))
+        if text < 0:
+            text = np.int32(OFF)
+    if tails > 0 and text != OFF and raw == NIL and extras != NIL:
+        declared = any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI])
+        if declared == 0 and seen_below(nodes, extras, text) >= tails:
+            return np.int32(DEAD)
+    return make_node(nodes, buckets, header, KEY, target, text, raw, after, 1)
+
+
+@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P, i4), cache=True, nogil=True)
+def begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, parent, out, count):
+    """Appends the states after the first byte of a value. Answers the new count, or a code."""
+    at = values[value]
+    if at < 0:
+        return ask(header, NEED_VALUE, value, 0)
+    if byte == 123:  # {
+        for k in range(table[at + V_OBJECTS]):
+            frame = table[at + V_LIST + k]
+            out[count] = make_node(nodes, buckets, header, OBJECT_OPEN, frame, table[WS_OPEN], NIL, parent, 1)
+            count += 1
+        return count
+    if byte == 91:  # [
+        first = at + V_LIST + table[at + V_OBJECTS]
+        for k in range(table[at + V_ARRAYS]):
+            out[count] = make_node(nodes, buckets, header, ARRAY_OPEN, table[first + k], table[WS_OPEN], 0, parent, 1)
+            count += 1
+        return count
+    if byte == 34 and table[at + V_COUNTED] >= 0:
+        generic = table[GENERIC_STRING]
+        out[count] = make_node(nodes, buckets, header, COUNTED, generic, 0, table[at + V_COUNTED], parent, 1)
+        count += 1
+    row = table[at + V_SCALAR]
+    if row < 0:
+        return count
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, row, 0)
+    target = rows[row * ROW + byte]
+    if target == FINAL_ROW:
+        out[count] = parent
+        count += 1
+    elif target > 0:
+        out[count] = make_node(nodes, buckets, header, LEAF, target, 0, 0, parent, 1)
+        count += 1
+    return count
+
+
+@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4), cache=True, nogil=True)
+def step_counted(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
+    """One byte of a string whose only bounds are its length in code points."""
+    row = nodes[node * NODE + A]
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, row, 0)
+    target = rows[row * ROW + byte]
+    if target < 0:
+        return np.int32(DEAD)
+    seen = nodes[node * NODE + B]
+    low = table[nodes[node * NODE + C]]
+    high = table[nodes[node * NODE + C] + 1]
+    parent = nodes[node * NODE + PARENT]
+    if target == FINAL_ROW:
+        return parent if seen >= low else np.int32(DEAD)
+    if rows[row * ROW + FLAGS] & F_BOUNDARY and high >= 0 and seen >= high:
+        return np.int32(DEAD)
+    if rows[target * ROW + FLAGS] & F_BOUNDARY and (high >= 0 or seen < low):
+        seen += 1
+    return make_node(nodes, buckets, header, COUNTED, target, seen, nodes[node * NODE + C], parent, 1)
+
+
+@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P, i4), cache=True, nogil=True)
+def begin_item(nodes, buckets, rows, table, values, frames, transitions, header, frame, byte, parent, out, count):
+    """First byte of an array item straight after '['; `parent` continues the array's parent."""
+    at = frames[frame]
+    for k in range(table[at + FR_ALTERNATIVES]):
+        value = table[at + FR_LIST + 2 * k]
+        after = table[at + FR_LIST + 2 * k + 1]
+        back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
+        count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, back, out, count)
+        if count < 0:
+            return count
+    return count
+
+
+@njit(i4(P, P, P, P, P, P, P, P, i4), cache=True, nogil=True)
+def may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
+    """Whether an object (any of its nodes) can take one more key."""
+    at = frames[nodes[node * NODE + A]]
+    row = table[at + FR_KEY_ROW]
+    if row < 0:
+        return np.int32(0)
+    if any_allowed(table, at, rows[row * ROW + KEY_LO], rows[row * ROW + KEY_HI]):
+        return np.int32(1)
+    if rows[row * ROW + KEY_CLASSES] & table[at + FR_CLASSES] == 0:
+        return np.int32(0)
+    tails = rows[row * ROW + KEY_TAILS]
+    if tails > 0 and seen_below(nodes, nodes[node * NODE + C], NIL) >= tails:
+        return np.int32(0)
+    return np.int32(1)
+
+
+@njit(i4(P, P, P, P, i4), cache=True, nogil=True)
+def union(nodes, buckets, header, members, count):
+    """The state that is the union of `members[:count]` (sorted here in place)."""
+    for i in range(1, count):
+        x = members[i]
+        j = i - 1
+        while j >= 0 and members[j] > x:
+            members[j + 1] = members[j]
+            j -= 1
+        members[j + 1] = x
+    rest = np.int32(NIL)
+    distinct = 0
+    for i in range(count):
+        if i == 0 or members[i] != members[i - 1]:
+            distinct += 1
+            rest = make_node(nodes, buckets, header, SET, members[i], 0, 0, rest, 1)
+    if distinct == 1:
+        return members[0]
+    return rest
+
+
+@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P), cache=True, nogil=True)
+def step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, masking, out):
+    """The state after `byte`: a node id, DEAD, NEED or GROW. `out` is scratch of OUT_SIZE ints."""
+    if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
+        return np.int32(GROW)
+    half = OUT_SIZE // 2
+    pending = np.int32(0)  # nodes still to step lie in out[half:half + pending]
+    if nodes[state * NODE + KIND] == SET:
+        while state != NIL:
+            out[half + pending] = nodes[state * NODE + A]
+            pending += 1
+            state = nodes[state * NODE + PARENT]
+    else:
+        out[half] = state
+        pending = np.int32(1)
+    count = np.int32(0)
+    while pending > 0:
+        pending -= 1
+        node = out[half + pending]
+        kind = nodes[node * NODE + KIND]
+        if count + 256 > half or pending + 2 > half:
+            return ask(header, 0, 0, 0)  # a union beyond every budget
+        if kind == LEAF:
+            row = nodes[node * NODE + A]
+            if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+                return ask(header, NEED_ROW, row, 0)
+            target = rows[row * ROW + byte]
+            if target == FINAL_ROW:
+                out[count] = nodes[node * NODE + PARENT]
+                count += 1
+            elif target > 0:
+                out[count] = make_node(nodes, buckets, header, LEAF, target, 0, 0, nodes[node * NODE + PARENT], 1)
+                count += 1
+            if rows[row * ROW + FLAGS] & F_ACCEPT:
+                out[half + pending] = nodes[node * NODE + PARENT]
+                pending += 1
+            continue
+        if kind == COUNTED:
+            result = step_counted(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
+        elif kind == KEY:
+            result = step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
+        else:
+            # everything else may begin with whitespace
+            row = nodes[node * NODE + B]
+            if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+                return ask(header, NEED_ROW, row, 0)
+            target = rows[row * ROW + byte]
+            parent = nodes[node * NODE + PARENT]
+            a = nodes[node * NODE + A]
+            if target >= 0:
+                out[count] = make_node(nodes, buckets, header, kind, a, target, nodes[node * NODE + C], parent, 1)
+                count += 1
+                continue
+            if rows[row * ROW + FLAGS] & F_ACCEPT == 0 or kind == END:
+                continue
+            result = np.int32(DEAD)
+            if kind == VALUE:
+                count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, parent, out, count)
+                if count < 0:
+                    return count
+            elif kind == ARRAY_OPEN or kind == ARRAY_AFTER:
+                at = frames[a]
+                if at < 0:
+                    return ask(header, NEED_FRAME, a, 0)
+                if byte == 93:  # ]
+                    if table[at + FR_CLOSE]:
+                        result = parent
+                elif kind == ARRAY_OPEN:
+                    count = begin_item(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, parent, out, count)
+                    if count < 0:
+                        return count
+                elif byte == 44:
+                    for k in range(table[at + FR_ALTERNATIVES]):
+                        after = table[at + FR_LIST + 2 * k + 1]
+                        back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
+                        out[count] = make_node(
+                            nodes, buckets, header, VALUE, table[at + FR_LIST + 2 * k], table[WS_AFTER_COMMA], 0, back, 1
+                        )
+                        count += 1
+            elif kind == COLON:
+                if byte == 58:
+                    frame = nodes[parent * NODE + A]
+                    at = find_transition(transitions, header, frame, a)
+                    if at < 0:
+                        return ask(header, NEED_TRANSITION, frame, a)
+                    extras = nodes[parent * NODE + C]
+                    for k in range(table[at]):
+                        back = make_node(
+                            nodes,
+                            buckets,
+                            header,
+                            OBJECT_AFTER,
+                            table[at + 2 + 2 * k],
+                            table[WS_AFTER_VALUE],
+                            extras,
+                            nodes[parent * NODE + PARENT],
+                            1,
+                        )
+                        out[count] = make_node(nodes, buckets, header, VALUE, table[at + 1 + 2 * k], table[WS_AFTER_COLON], 0, back, 1)
+                        count += 1
+            else:  # OBJECT_OPEN, OBJECT_AFTER, OBJECT_COMMA
+                at = frames[a]
+                if at < 0:
+                    return ask(header, NEED_FRAME, a, 0)
+                key_row = table[at + FR_KEY_ROW]
+                if byte == 125:  # }
+                    if kind != OBJECT_COMMA and table[at + FR_CLOSE]:
+                        result = parent
+                elif byte == 44:
+                    if kind == OBJECT_AFTER and may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
+                        result = make_node(nodes, buckets, header, OBJECT_COMMA, a, table[WS_AFTER_COMMA], nodes[node * NODE + C], parent, 1)
+                elif byte == 34 and kind != OBJECT_AFTER and may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
+                    back = make_node(nodes, buckets, header, OBJECT_AFTER, a, table[WS_AFTER_VALUE], nodes[node * NODE + C], parent, 1)
+                    result = make_node(nodes, buckets, header, KEY, key_row, NIL, NIL, back, 1)
+        if result >= 0:
+            out[count] = result
+            count += 1
+        elif result != DEAD:
+            return result
+    if count == 0:
+        return np.int32(DEAD)
+    if count == 1 and nodes[out[0] * NODE + KIND] != SET:
+        return out[0]
+    return union(nodes, buckets, header, out, count)
+
+
+@njit(i4(P, P, P, i4, P), cache=True, nogil=True)
+def may_end(nodes, rows, header, state, out):
+    """1 if the text may end in this state, 0 if not, or NEED."""
+    pending = 0
+    if nodes[state * NODE + KIND] == SET:
+        while state != NIL:
+            out[pending] = nodes[state * NODE + A]
+            pending += 1
+            state = nodes[state * NODE + PARENT]
+    else:
+        out[0] = state
+        pending = 1
+    while pending > 0:
+        pending -= 1
+        node = out[pending]
+        kind = nodes[node * NODE + KIND]
+        row = nodes[node * NODE + A]
+        if kind == END:
+            row = nodes[node * NODE + B]
+        elif kind != LEAF:
+            continue
+        if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, row, 0)
+        if rows[row * ROW + FLAGS] & F_ACCEPT:
+            if kind == END:
+                return np.int32(1)
+            out[pending] = nodes[node * NODE + PARENT]
+            pending += 1
+    return np.int32(0)
+
+
+# --- entries: arrays in, called from Python ------------------------------------------------------------------------
+
+
+@njit(types.UniTuple(P, 8)(MEMORY), cache=True, nogil=True)
+def addresses(memory):
+    nodes, buckets, rows, table, values, frames, transitions, header = memory
+    return (
+        pointer(nodes), pointer(buckets), pointer(rows), pointer(table),
+        pointer(values), pointer(frames), pointer(transitions), pointer(header),
+    )  # fmt: skip
+
+
+@njit(i4(MEMORY, i4, i4_1), cache=True, nogil=True)
+def accepting(memory, state, out):
+    """1 if the text may end in `state`, 0 if not, or NEED. `out` is scratch of OUT_SIZE ints."""
+    nodes, _, rows, _, _, _, _, header = addresses(memory)
+    return may_end(nodes, rows, header, state, pointer(out))
+
+
+u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
+
+
+@njit(i4(MEMORY, i4, u1_1, i4_1), cache=True, nogil=True)
+def run(memory, state, data, out):
+    """The state after all bytes of `data`, or a code. Stops early on DEAD."""
+    nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
+    members = pointer(out)
+    for i in range(data.shape[0]):
+        byte = np.int32(data[i])
+        state = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
+        if state < 0:
+            return state
+    return state
+
+
+@njit(i4(MEMORY, i4, i4, i4, i4, i4), cache=True, nogil=True)
+def intern_node(memory, kind, a, b, c, parent):
+    """The node with these fields, made when absent."""
+    nodes, buckets, _, _, _, _, _, header = addresses(memory)
+    return make_node(nodes, buckets, header, kind, a, b, c, parent, np.int32(1))
+
+
+@njit(types.void(MEMORY), cache=True, nogil=True)
+def rehash_nodes(memory):
+    """Enters all nodes into `buckets` (all -1), after the arrays have grown."""
+    nodes, buckets, _, _, _, _, _, header = addresses(memory)
+    rebuild_buckets(nodes, buckets, header)
+
+
+@njit(types.void(MEMORY, i4, i4, i4), cache=True, nogil=True)
+def add_transition(memory, frame, outcome, at):
+    """Adds (frame, outcome) -> table offset; the caller keeps `transitions` at most half full."""
+    _, _, _, _, _, _, transitions, header = addresses(memory)
+    insert_transition(transitions, header, frame, outcome, at)

@@ -1,0 +1,344 @@
+"""Character automata as byte rows: raw UTF-8, or the spellings of a JSON string (RFC 8259 section 7).
+
+A row is made when a step first needs it. Rows between two characters belong to a state of the automaton; rows
+inside a character are shared by what can still follow, so that a class such as "any letter" needs few of them.
+A JSON string spells a character as itself, as a short escape, or as `\\uXXXX` (a surrogate pair above U+FFFF); lone
+surrogates have no spelling because they are in no edge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .languages import MAX_CODE_POINT, CharAutomaton, Edge
+from .machine_layout import (
+    F_ACCEPT,
+    F_BOUNDARY,
+    F_ESCAPE,
+    F_EXPANDED,
+    F_KEY_END,
+    F_PLAIN,
+    FINAL_ROW,
+    FLAGS,
+    KEY_CLASSES,
+    KEY_HI,
+    KEY_LO,
+    KEY_TAILS,
+    OUTCOME,
+)
+
+if TYPE_CHECKING:
+    from .machine import Machine
+
+Segments = tuple[Edge, ...]  # like edges, relative to the first code point that the bytes read so far can begin
+
+_SHORT_ESCAPES = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 0x08, 0x66: 0x0C, 0x6E: 0x0A, 0x72: 0x0D, 0x74: 0x09}
+_HEX = [*range(0x30, 0x3A), *range(0x41, 0x47), *range(0x61, 0x67)]
+_PAIR = -1  # segment target: a high surrogate; the low one follows
+_SURROGATES = (0xD800, 0xDFFF)
+# lead byte -> (continuation bytes, first code point, last code point); RFC 3629 section 4
+_LEADS = [
+    *((0xC0 | k, 1, k << 6, (k << 6) | 0x3F) for k in range(2, 32)),
+    *((0xE0 | k, 2, max(k << 12, 0x800), (k << 12) | 0xFFF) for k in range(16)),
+    *((0xF0 | k, 3, max(k << 18, 0x10000), min((k << 18) | 0x3FFFF, MAX_CODE_POINT)) for k in range(5)),
+]
+
+
+class _AnyString:
+    """Every string of Unicode scalar values."""
+
+    start = 0
+    _edges: tuple[Edge, ...] = ((0, _SURROGATES[0] - 1, 0), (_SURROGATES[1] + 1, MAX_CODE_POINT, 0))
+
+    def accepting(self, q: int) -> bool:
+        return True
+
+    def edges(self, q: int) -> tuple[Edge, ...]:
+        return self._edges
+
+    def universal(self, q: int) -> bool:
+        return True
+
+    def tail_count(self, q: int, cap: int) -> int | None:
+        return None
+
+
+ANY_STRING: CharAutomaton = _AnyString()
+
+
+class _Boundary(NamedTuple):
+    q: int
+
+
+class _Middle(NamedTuple):
+    """Inside a UTF-8 sequence with `left` bytes to come."""
+
+    left: int
+    segments: Segments
+
+
+class _Escape(NamedTuple):
+    q: int
+
+
+class _Hex(NamedTuple):
+    """Inside `\\uXXXX` with `left` digits to come; `base` is kept only where a surrogate pair may follow."""
+
+    left: int
+    segments: Segments
+    q: int
+    base: int
+
+
+class _LowEscape(NamedTuple):
+    """After a high surrogate: `at` characters of the `\\u` that must follow are read."""
+
+    at: int
+    segments: Segments
+
+
+_Key = _Boundary | _Middle | _Escape | _Hex | _LowEscape
+
+
+@dataclass(frozen=True)
+class KeyInfo:
+    """What a state inside an object key can still become; see the columns in `machine_layout`."""
+
+    lo: int
+    hi: int
+    classes: int
+    tails: int  # -1 every string, 0 unbounded, else a count
+
+    @staticmethod
+    def union(parts: Iterable[tuple[KeyInfo, int]]) -> KeyInfo:
+        """Of several successors, each with the number of characters that lead to it."""
+        lo, hi, classes, tails, unbounded, every = 1 << 30, 0, 0, 0, False, True
+        for info, width in parts:
+            if info.hi > info.lo:
+                lo, hi = min(lo, info.lo), max(hi, info.hi)
+            classes |= info.classes
+            if info.classes:
+                unbounded |= info.tails <= 0
+                tails += info.tails * width
+            every &= info.tails == -1
+        return KeyInfo(min(lo, hi), hi, classes, (-1 if every else 0) if unbounded else tails)
+
+
+class KeyAutomaton(CharAutomaton):
+    """A character automaton that also says which key was read."""
+
+    def outcome(self, q: int) -> int | None:
+        """Outcome of ending the key in `q`, None if it may not end there."""
+        raise NotImplementedError
+
+    def info(self, q: int) -> KeyInfo:
+        raise NotImplementedError
+
+
+def _clip(segments: Iterable[Edge], lo: int, hi: int) -> Segments:
+    """The part of the segments within [lo, hi], relative to lo."""
+    return tuple((max(a, lo) - lo, min(b, hi) - lo, t) for a, b, t in segments if a <= hi and b >= lo)
+
+
+class Lowering:
+    """Byte rows of one automaton in one machine.
+
+    Args:
+        machine: owner of the rows.
+        automaton: what is spelled.
+        json: JSON string spellings, ended by the closing quote, else raw UTF-8.
+        keys: the automaton when it is a key automaton (implies `json`).
+    """
+
+    def __init__(self, machine: Machine, automaton: CharAutomaton, *, json: bool, keys: KeyAutomaton | None = None):
+        self._machine = machine
+        self._automaton = automaton
+        self._json = json
+        self._keys = keys
+        self._rows: dict[tuple[type, _Key], int] = {}  # the kinds of key are tuples, equal across kinds
+
+    def start_row(self) -> int:
+        return self.boundary(self._automaton.start)
+
+    def boundary(self, q: int) -> int:
+        """Row between two characters in state `q`."""
+        if self._json and self._keys is None and self._automaton is not ANY_STRING and self._automaton.universal(q):
+            return self._machine.generic_string_row
+        return self._row(_Boundary(q))
+
+    def _row(self, key: _Key) -> int:
+        row = self._rows.get((type(key), key))
+        if row is None:
+            row = self._rows[type(key), key] = self._machine.new_row(self, key)
+            if self._keys is not None:
+                self._write_info(row, self._info(key))
+        return row
+
+    # --- what a key row can become ---------------------------------------------------------------------------------
+
+    def _info(self, key: _Key) -> KeyInfo:
+        keys = self._keys
+        assert keys is not None
+        if isinstance(key, _Boundary):
+            return keys.info(key.q)
+        segments: Segments = keys.edges(key.q) if isinstance(key, _Escape) else key.segments
+        parts: list[tuple[KeyInfo, int]] = []
+        for lo, hi, target in segments:
+            if target == _PAIR:
+                assert isinstance(key, _Hex)
+                first = 0x10000 + ((key.base + lo - 0xD800) << 10)
+                last = 0x10000 + ((key.base + hi - 0xD800) << 10) + 0x3FF
+                parts.extend((keys.info(t), b - a + 1) for a, b, t in _clip(keys.edges(key.q), first, last))
+            else:
+                parts.append((keys.info(target), hi - lo + 1))
+        return KeyInfo.union(parts)
+
+    def _write_info(self, row: int, info: KeyInfo) -> None:
+        rows = self._machine.rows
+        rows[row, KEY_LO] = info.lo
+        rows[row, KEY_HI] = info.hi
+        rows[row, KEY_CLASSES] = info.classes
+        rows[row, KEY_TAILS] = info.tails
+
+    # --- filling rows ----------------------------------------------------------------------------------------------
+
+    def fill(self, row: int, key: _Key) -> None:
+        """Writes the 256 targets and the flags of `row`. `machine.rows` may move while targets are made."""
+        targets: dict[int, int] = {}
+        flags = F_EXPANDED
+        if isinstance(key, _Boundary):
+            flags |= self._fill_boundary(key.q, targets)
+        elif isinstance(key, _Middle):
+            self._fill_middle(key, targets)
+        else:
+            flags |= F_ESCAPE
+            if isinstance(key, _Escape):
+                self._fill_escape(key, targets)
+            elif isinstance(key, _Hex):
+                self._fill_hex(key, targets)
+            else:
+                self._fill_low_escape(key, targets)
+        line = np.full(256, -1, np.int32)
+        if targets:
+            line[np.fromiter(targets.keys(), np.int64, len(targets))] = np.fromiter(targets.values(), np.int32, len(targets))
+        self._machine.rows[row, :256] = line
+        self._machine.rows[row, FLAGS] = flags
+
+    def early_flags(self, key: _Key) -> int:
+        """Flags that a step reads before the row is filled."""
+        if isinstance(key, _Boundary):
+            return F_BOUNDARY
+        return 0 if isinstance(key, _Middle) else F_ESCAPE
+
+    def _target(self, q: int) -> int:
+        if not self._json and self._automaton.accepting(q) and not self._automaton.edges(q):
+            return FINAL_ROW
+        return self.boundary(q)
+
+    def _fill_boundary(self, q: int, targets: dict[int, int]) -> int:
+        edges = self._automaton.edges(q)
+        flags = F_BOUNDARY
+        for lo, hi, target in edges:
+            if lo < 0x80:
+                row = self._target(target)
+                for byte in range(lo, min(hi, 0x7F) + 1):
+                    targets[byte] = row
+        self._fill_leads(edges, targets)
+        if not self._json:
+            return flags | (F_ACCEPT if self._automaton.accepting(q) else 0)
+        for byte in (*range(0x20), 0x22, 0x5C):
+            targets.pop(byte, None)
+        if edges:
+            targets[0x5C] = self._row(_Escape(q))
+        if self._keys is not None:
+            outcome = self._keys.outcome(q)
+            if outcome is not None:
+                targets[0x22] = self._machine.key_end_row(outcome)
+            if self._keys.info(q).tails == -1:
+                flags |= F_PLAIN
+        else:
+            if self._automaton.accepting(q):
+                targets[0x22] = FINAL_ROW
+            if self._automaton.universal(q):
+                flags |= F_PLAIN
+        return flags
+
+    def _fill_leads(self, edges: Segments, targets: dict[int, int]) -> None:
+        wide = [e for e in edges if e[1] >= 0x80]
+        if not wide:
+            return
+        for lead, left, lo, hi in _LEADS:
+            if hi < wide[0][0] or lo > wide[-1][1]:
+                continue
+            base = lo & ~((1 << (6 * left)) - 1)
+            segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide if a <= hi and b >= lo)
+            if segments:
+                targets[lead] = self._row(_Middle(left, segments))
+
+    def _fill_middle(self, key: _Middle, targets: dict[int, int]) -> None:
+        size = 1 << (6 * (key.left - 1))
+        for k in range(64):
+            part = _clip(key.segments, k * size, (k + 1) * size - 1)
+            if part:
+                targets[0x80 | k] = self._target(part[0][2]) if key.left == 1 else self._row(_Middle(key.left - 1, part))
+
+    def _fill_escape(self, key: _Escape, targets: dict[int, int]) -> None:
+        edges = self._automaton.edges(key.q)
+        for byte, char in _SHORT_ESCAPES.items():
+            target = next((t for lo, hi, t in edges if lo <= char <= hi), None)
+            if target is not None:
+                targets[byte] = self._target(target)
+        segments = [e for e in _clip(edges, 0, 0xFFFF)]
+        high = self._high_surrogates(edges)
+        segments = sorted([*segments, *high])
+        targets[0x75] = self._row(_Hex(4, tuple(segments), key.q if high else -1, 0))
+
+    @staticmethod
+    def _high_surrogates(edges: Segments) -> list[Edge]:
+        """High surrogates that begin some character above U+FFFF of the edges."""
+        runs: list[Edge] = []
+        for lo, hi, _ in edges:
+            if hi > 0xFFFF:
+                a = 0xD800 + ((max(lo, 0x10000) - 0x10000) >> 10)
+                b = 0xD800 + ((hi - 0x10000) >> 10)
+                if runs and a <= runs[-1][1] + 1:
+                    runs[-1] = (runs[-1][0], b, _PAIR)
+                else:
+                    runs.append((a, b, _PAIR))
+        return runs
+
+    def _fill_hex(self, key: _Hex, targets: dict[int, int]) -> None:
+        size = 1 << (4 * (key.left - 1))
+        for byte in _HEX:
+            digit = int(chr(byte), 16)
+            part = _clip(key.segments, digit * size, (digit + 1) * size - 1)
+            if not part:
+                continue
+            pair = any(t == _PAIR for _, _, t in part)
+            base = key.base + digit * size if key.q >= 0 and pair else 0
+            if key.left > 1:
+                targets[byte] = self._row(_Hex(key.left - 1, part, key.q if pair else -1, base))
+            elif pair:
+                first = 0x10000 + ((base - 0xD800) << 10)
+                low = _clip(self._automaton.edges(key.q), first, first + 0x3FF)
+                targets[byte] = self._row(_LowEscape(0, low))
+            else:
+                targets[byte] = self._target(part[0][2])
+
+    def _fill_low_escape(self, key: _LowEscape, targets: dict[int, int]) -> None:
+        if key.at == 0:
+            targets[0x5C] = self._row(_LowEscape(1, key.segments))
+        else:
+            shifted = tuple((a + 0xDC00, b + 0xDC00, t) for a, b, t in key.segments)
+            targets[0x75] = self._row(_Hex(4, shifted, -1, 0))
+
+
+def key_end_flags(rows: np.ndarray, row: int, outcome: int) -> None:
+    """Makes `row` the end of a key with this outcome."""
+    rows[row, :256] = -1
+    rows[row, FLAGS] = F_EXPANDED | F_KEY_END
+    rows[row, OUTCOME] = outcome

@@ -1,0 +1,338 @@
+"""The lazy byte automaton: memory, and what Python makes when a step asks for it.
+
+`Machine` owns the arrays of `machine_layout`, runs the kernels and answers their requests: fill a row, expand a
+value, a frame or a transition. Each thing is made at most once and only when some text (or mask) reaches it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from . import kernels
+from .errors import LimitError
+from .languages import CharAutomaton
+from .limits import Limits
+from .lowering import ANY_STRING, Lowering, key_end_flags
+from .machine_layout import (
+    DEAD,
+    END,
+    F_ACCEPT,
+    F_EXPANDED,
+    FINAL_ROW,
+    FLAGS,
+    GENERIC_STRING,
+    GROW,
+    H_BUCKET_MASK,
+    H_NEED,
+    H_NEED_A,
+    H_NEED_B,
+    H_NODE_CAPACITY,
+    H_TRANSITION_MASK,
+    HEADER_SIZE,
+    LEAF,
+    NEED,
+    NEED_FRAME,
+    NEED_ROW,
+    NEED_TRANSITION,
+    NEED_VALUE,
+    NIL,
+    NODE,
+    ROW,
+    SETTINGS_SIZE,
+    VALUE,
+    WS_AFTER_COLON,
+    WS_AFTER_COMMA,
+    WS_AFTER_VALUE,
+    WS_BEFORE_COLON,
+    WS_OPEN,
+    WS_OUTER_AFTER,
+    WS_OUTER_BEFORE,
+)
+from .whitespace import NONE, Whitespace
+
+
+class ValueParts(NamedTuple):
+    """How a value can begin: a row for scalars, bounds of a counted string, frames of objects and arrays."""
+
+    scalar_row: int | None
+    counted: tuple[int, int | None] | None
+    objects: Sequence[int]
+    arrays: Sequence[int]
+
+
+class ObjectFrame(NamedTuple):
+    """Where an object stands: whether `}` may come, and which keys may.
+
+    Attributes:
+        can_close: `}` is allowed.
+        key_row: row after the opening quote of a key; None if no key can come.
+        classes: bit set of allowed classes of undeclared keys.
+        declared: bit set (a Python int) of allowed declared keys, by sorted index.
+        count: number of declared keys.
+    """
+
+    can_close: bool
+    key_row: int | None
+    classes: int
+    declared: int
+    count: int
+
+
+class ArrayFrame(NamedTuple):
+    """Where an array stands: whether `]` may come, and the ways to go on as `(value, next frame)`."""
+
+    can_close: bool
+    alternatives: Sequence[tuple[int, int]]
+
+
+Transition = Sequence[tuple[int, int]]  # (value, next frame)
+
+
+class Machine:
+    """Memory and expansion of one grammar. Thread-safe: hold `lock` around every call that can step.
+
+    Args:
+        whitespace: policy for JSON grammars.
+        limits: `max_nodes` and `max_states` bound the memory.
+    """
+
+    def __init__(self, whitespace: Whitespace | None = None, limits: Limits | None = None):
+        self.limits = limits or Limits()
+        self.lock = threading.RLock()
+        self.nodes = np.zeros((1 << 15, NODE), np.int32)
+        self.buckets = np.full(1 << 15, -1, np.int32)
+        self.rows = np.zeros((32, ROW), np.int32)
+        self.table = np.zeros(1 << 10, np.int32)
+        self.values = np.full(64, -1, np.int32)
+        self.frames = np.full(64, -1, np.int32)
+        self.transitions = np.full((64, 3), -1, np.int32)
+        self.header = np.zeros(HEADER_SIZE, np.int32)
+        self._out = np.zeros(kernels.OUT_SIZE, np.int32)
+        self._row_makers: list[tuple[Lowering, object] | None] = []
+        self._value_makers: list[Callable[[], ValueParts]] = []
+        self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
+        self._transition_makers: dict[int, Callable[[int], Transition]] = {}
+        self._key_ends: dict[int, int] = {}
+        self._table_used = SETTINGS_SIZE
+        self._transitions_used = 0
+        self.memory = self._pack()
+        final = self._bare_row()
+        assert final == FINAL_ROW
+        self.rows[final, :256] = DEAD
+        self.rows[final, FLAGS] = F_EXPANDED | F_ACCEPT
+        self._node(NIL, 0, 0, 0, 0)
+        self._place_settings(whitespace or Whitespace.policy("compact"))
+
+    # --- construction ----------------------------------------------------------------------------------------------
+
+    def _place_settings(self, ws: Whitespace) -> None:
+        rows: dict[int, int] = {id(NONE): FINAL_ROW}
+        places = {
+            WS_OUTER_BEFORE: ws.around,
+            WS_OUTER_AFTER: ws.around,
+            WS_OPEN: ws.opened,
+            WS_AFTER_VALUE: ws.after_value,
+            WS_AFTER_COMMA: ws.after_comma,
+            WS_BEFORE_COLON: ws.before_colon,
+            WS_AFTER_COLON: ws.after_colon,
+        }
+        for place, automaton in places.items():
+            if id(automaton) not in rows:
+                rows[id(automaton)] = Lowering(self, automaton, json=False).start_row()
+            self.table[place] = rows[id(automaton)]
+        self._whitespace = ws  # keeps the automata alive, their ids are keys above
+        self.generic_string_row = Lowering(self, ANY_STRING, json=True).start_row()
+        self.table[GENERIC_STRING] = self.generic_string_row
+
+    def _node(self, kind: int, a: int, b: int, c: int, parent: int) -> int:
+        return int(kernels.intern_node(self.memory, kind, a, b, c, parent))
+
+    def start_of_text(self, row: int) -> int:
+        """State before a whole text whose language is a leaf row."""
+        return self._node(LEAF, row, 0, 0, self._node(END, 0, FINAL_ROW, 0, NIL))
+
+    def start_of_document(self, value: int) -> int:
+        """State before a whole JSON document."""
+        end = self._node(END, 0, int(self.table[WS_OUTER_AFTER]), 0, NIL)
+        return self._node(VALUE, value, int(self.table[WS_OUTER_BEFORE]), 0, end)
+
+    def _bare_row(self) -> int:
+        row = len(self._row_makers)
+        if row >= self.limits.max_states:
+            raise LimitError(f"the constraint needs more than {self.limits.max_states} leaf states (max_states)")
+        if row == len(self.rows):
+            self.rows = _doubled(self.rows, 0)
+            self.memory = self._pack()
+        self._row_makers.append(None)
+        return row
+
+    def new_row(self, lowering: Lowering, key: object) -> int:
+        """A row that `lowering` fills when a step first needs it."""
+        row = self._bare_row()
+        self._row_makers[row] = (lowering, key)
+        self.rows[row, FLAGS] = lowering.early_flags(key)  # pyright: ignore[reportArgumentType]
+        return row
+
+    def key_end_row(self, outcome: int) -> int:
+        """The row that ends a key with this outcome."""
+        row = self._key_ends.get(outcome)
+        if row is None:
+            row = self._key_ends[outcome] = self._bare_row()
+            key_end_flags(self.rows, row, outcome)
+        return row
+
+    def scalar_row(self, targets: dict[int, int]) -> int:
+        """A complete row with these targets by byte: how a scalar value begins."""
+        row = self._bare_row()
+        line = self.rows[row]
+        line[:256] = DEAD
+        for byte, target in targets.items():
+            line[byte] = target
+        line[FLAGS] = F_EXPANDED
+        return row
+
+    def row_targets(self, row: int) -> np.ndarray:
+        """The 256 targets of a row, filled if need be."""
+        if not self.rows[row, FLAGS] & F_EXPANDED:
+            self._fill_row(row)
+        return self.rows[row, :256]
+
+    def new_value(self, maker: Callable[[], ValueParts]) -> int:
+        value = len(self._value_makers)
+        if value == len(self.values):
+            self.values = _doubled(self.values, -1)
+            self.memory = self._pack()
+        self._value_makers.append(maker)
+        return value
+
+    def new_frame(self, maker: Callable[[], ObjectFrame | ArrayFrame], on_key: Callable[[int], Transition] | None = None) -> int:
+        """A frame made when a step needs it; `on_key(outcome)` answers where a key leads."""
+        frame = len(self._frame_makers)
+        if frame == len(self.frames):
+            self.frames = _doubled(self.frames, -1)
+            self.memory = self._pack()
+        self._frame_makers.append(maker)
+        if on_key is not None:
+            self._transition_makers[frame] = on_key
+        return frame
+
+    # --- stepping --------------------------------------------------------------------------------------------------
+
+    def run(self, state: int, data: bytes) -> int:
+        """The state after `data`, or DEAD. Raises LimitError when a budget is reached."""
+        view = np.frombuffer(data, np.uint8)
+        while True:
+            result = kernels.run(self.memory, state, view, self._out)
+            if result >= DEAD:
+                return result
+            self.serve(result)
+
+    def accepting(self, state: int) -> bool:
+        """Whether the text may end in `state`."""
+        while True:
+            result = kernels.accepting(self.memory, state, self._out)
+            if result >= 0:
+                return bool(result)
+            self.serve(result)
+
+    def serve(self, code: int) -> None:
+        """Does what a kernel asked for by `code`."""
+        if code == GROW:
+            self._grow_nodes()
+            return
+        assert code == NEED
+        what, a, b = (int(x) for x in self.header[[H_NEED, H_NEED_A, H_NEED_B]])
+        if what == NEED_ROW:
+            self._fill_row(a)
+        elif what == NEED_VALUE:
+            self._fill_value(a)
+        elif what == NEED_FRAME:
+            self._fill_frame(a)
+        elif what == NEED_TRANSITION:
+            self._fill_transition(a, b)
+        else:
+            raise LimitError(f"more than {kernels.OUT_SIZE // 2} alternatives are open at one place of the text")
+
+    def _fill_row(self, row: int) -> None:
+        maker = self._row_makers[row]
+        assert maker is not None
+        lowering, key = maker
+        lowering.fill(row, key)  # pyright: ignore[reportArgumentType]
+        self._row_makers[row] = None
+
+    def _fill_value(self, value: int) -> None:
+        parts = self._value_makers[value]()
+        counted = -1
+        if parts.counted is not None:
+            low, high = parts.counted
+            counted = self._append([low, -1 if high is None else high])
+        scalar = -1 if parts.scalar_row is None else parts.scalar_row
+        self.values[value] = self._append([scalar, counted, len(parts.objects), len(parts.arrays), *parts.objects, *parts.arrays])
+
+    def _fill_frame(self, frame: int) -> None:
+        made = self._frame_makers[frame]()
+        if isinstance(made, ArrayFrame):
+            flat = [x for pair in made.alternatives for x in pair]
+            self.frames[frame] = self._append([int(made.can_close), len(made.alternatives), *flat])
+            return
+        words = np.frombuffer(made.declared.to_bytes((made.count + 31) // 32 * 4, "little"), np.int32)
+        at = self._append([int(made.can_close), -1 if made.key_row is None else made.key_row, made.classes, 0, *words.tolist()])
+        self.table[at + 3] = at + 4
+        self.frames[frame] = at
+
+    def _fill_transition(self, frame: int, outcome: int) -> None:
+        ways = self._transition_makers[frame](outcome)
+        at = self._append([len(ways), *(x for pair in ways for x in pair)])
+        if 2 * self._transitions_used >= len(self.transitions):
+            old = self.transitions[self.transitions[:, 0] >= 0]
+            self.transitions = np.full((2 * len(self.transitions), 3), -1, np.int32)
+            self.memory = self._pack()
+            for f, o, offset in old.tolist():
+                kernels.add_transition(self.memory, f, o, offset)
+        kernels.add_transition(self.memory, frame, outcome, at)
+        self._transitions_used += 1
+
+    # --- memory ----------------------------------------------------------------------------------------------------
+
+    def _append(self, data: list[int]) -> int:
+        at = self._table_used
+        while at + len(data) > len(self.table):
+            self.table = _doubled(self.table, 0)
+            self.memory = self._pack()
+        self.table[at : at + len(data)] = data
+        self._table_used = at + len(data)
+        return at
+
+    def _grow_nodes(self) -> None:
+        if len(self.nodes) >= self.limits.max_nodes:
+            raise LimitError(f"the constraint needs more than {self.limits.max_nodes} nodes (max_nodes)")
+        self.nodes = _doubled(self.nodes, 0)
+        self.buckets = np.full(len(self.nodes), -1, np.int32)
+        self.memory = self._pack()
+        kernels.rehash_nodes(self.memory)
+
+    def _pack(self) -> tuple[np.ndarray, ...]:
+        self.header[H_NODE_CAPACITY] = len(self.nodes)
+        self.header[H_BUCKET_MASK] = len(self.buckets) - 1
+        self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
+        return (self.nodes, self.buckets, self.rows, self.table, self.values, self.frames, self.transitions, self.header)
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the arrays."""
+        return sum(a.nbytes for a in self.memory)
+
+
+def _doubled(array: np.ndarray, fill: int) -> np.ndarray:
+    grown = np.full((2 * array.shape[0], *array.shape[1:]), fill, array.dtype)
+    grown[: array.shape[0]] = array
+    return grown
+
+
+def leaf_row(machine: Machine, automaton: CharAutomaton, *, json: bool = False) -> int:
+    """Row at the start of a leaf: raw text, or a JSON string after its opening quote."""
+    return Lowering(machine, automaton, json=json).start_row()

@@ -1,0 +1,89 @@
+"""Constants shared by the numba kernels and the Python side of the lazy automaton.
+
+Memory is five int32 arrays:
+
+    nodes [N, 6]     hash-consed nodes: kind, a, b, c, parent, next in hash chain. A state *is* a node id.
+    buckets [H]      heads of the hash chains (H is a power of two), -1 when empty
+    rows [R, ROW]    byte transitions of leaf automata, 256 targets and four columns
+    table [T]        value tables, frames and transitions, bump allocated by Python
+    header [.]       counters and the request a kernel makes to Python
+
+A node is a continuation: `parent` is what happens after it. `step` answers a state, DEAD, or one of the codes below.
+"""
+
+from __future__ import annotations
+
+# --- results of a step -------------------------------------------------------------------------------------------
+DEAD = -1
+NEED = -2  # Python must expand something: header[H_NEED], header[H_NEED_A], header[H_NEED_B]
+GROW = -3  # `nodes` is full
+
+# --- header ------------------------------------------------------------------------------------------------------
+H_NODES = 0
+H_NEED = 1
+H_NEED_A = 2
+H_NEED_B = 3
+H_NODE_CAPACITY = 4
+H_BUCKET_MASK = 5
+H_TRANSITION_MASK = 6
+HEADER_SIZE = 8
+
+NEED_ROW = 1  # a: row
+NEED_VALUE = 2  # a: value id
+NEED_FRAME = 3  # a: frame id
+NEED_TRANSITION = 4  # a: frame id, b: outcome
+
+# --- nodes -------------------------------------------------------------------------------------------------------
+NODE = 6
+KIND, A, B, C, PARENT, NEXT = range(6)
+
+NIL = 0  # end of lists
+END = 1  # document complete; b: whitespace row
+LEAF = 2  # a: row
+COUNTED = 3  # a: row of the plain JSON string, b: characters so far, c: offset of (min, max) in table
+VALUE = 4  # a: value id, b: whitespace row
+ARRAY_OPEN = 5  # after '['; a: frame, b: whitespace row
+ARRAY_AFTER = 6  # after an item; a: frame, b: whitespace row
+OBJECT_OPEN = 7  # after '{'; a: frame, b: whitespace row, c: extra keys seen
+OBJECT_AFTER = 8  # after a member; a: frame, b: whitespace row, c: extra keys seen
+OBJECT_COMMA = 9  # after ','; a: frame, b: whitespace row, c: extra keys seen
+KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: raw bytes of an open escape (CHAR list); parent: OBJECT_AFTER
+COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER holding the frame before this key
+CHAR = 12  # list of bytes; a: byte, parent: list
+EXTRA = 13  # list of extra keys; a: CHAR list, parent: list
+SET = 14  # union of states; a: member, parent: SET or NIL; members descend
+
+OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
+
+# --- rows --------------------------------------------------------------------------------------------------------
+ROW = 264
+FLAGS = 256  # column of the flags below
+KEY_LO = 257  # declared keys that a key row can still become, in sorted order: [KEY_LO, KEY_HI)
+KEY_HI = 258
+KEY_CLASSES = 259  # bit set of classes of undeclared keys that can still be reached
+KEY_TAILS = 260  # undeclared keys that can still be reached: a count, 0: unbounded, -1: every string
+OUTCOME = 261  # outcome of a row that ends a key
+
+FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
+
+F_EXPANDED = 1
+F_ACCEPT = 2  # the leaf may end here (numbers, regexes, whitespace)
+F_BOUNDARY = 4  # between two characters of a string
+F_KEY_END = 8  # the key is complete: OUTCOME says which
+F_ESCAPE = 16  # inside a JSON escape
+F_PLAIN = 32  # between two characters, and every further character may follow
+
+# Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.
+CLASS_BASE = 1 << 24
+
+# --- value table: [scalar row | -1, counted bounds offset | -1, objects, arrays, frame ids of objects, of arrays] --
+V_SCALAR, V_COUNTED, V_OBJECTS, V_ARRAYS, V_LIST = range(5)
+
+# --- frames ------------------------------------------------------------------------------------------------------
+# object: [can close, key row, allowed classes, offset of allowed words]
+# array:  [can close, alternatives, (value id, next frame) ...]
+FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS = range(4)
+FR_ALTERNATIVES, FR_LIST = 1, 2
+
+# header rows of whitespace live in table[0:7]
+WS_OUTER_BEFORE, WS_OUTER_AFTER, WS_OPEN, WS_AFTER_VALUE, WS_AFTER_COMMA, WS_BEFORE_COLON, WS_AFTER_COLON, GENERIC_STRING, SETTINGS_SIZE = range(9)

@@ -1,0 +1,32 @@
+"""A countdown of work, shared by the steps of one build."""
+
+from __future__ import annotations
+
+from ..errors import LimitError
+from ..limits import Limits
+
+
+class Budget:
+    """Work units and states left for one pattern or one automaton.
+
+    `spend` and `add_state` raise `LimitError` when nothing is left; the object stays usable, so that what was already
+    built can still be read.
+    """
+
+    __slots__ = ("limits", "states_left", "steps_left")
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+        self.steps_left = limits.max_steps
+        self.states_left = limits.max_states
+
+    def spend(self, steps: int) -> None:
+        self.steps_left -= steps
+        if self.steps_left < 0:
+            self.steps_left = 0
+            raise LimitError(f"the pattern needs more than {self.limits.max_steps} steps of work")
+
+    def add_state(self) -> None:
+        if self.states_left <= 0:
+            raise LimitError(f"the pattern needs more than {self.limits.max_states} states")
+        self.states_left -= 1

@@ -1,0 +1,168 @@
+"""Sets of strings, closed under union, intersection, complement and concatenation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+from ..errors import GrammarError
+from ..limits import Limits
+from . import nodes
+from .automaton import RegexAutomaton
+from .budget import Budget
+from .charset import CharSet, Range
+from .derivative import locate, row
+from .emptiness import is_live
+from .nodes import Node
+
+Dialect = Literal["ecma", "python"]
+Mode = Literal["full", "search"]
+
+_DEFAULT_LIMITS = Limits()
+
+
+class Language:
+    """An immutable set of strings over Unicode scalar values (a string with a surrogate is in no language).
+
+    Two languages are equal if they are the same expression; equal sets may be written as different expressions.
+    Making and combining languages is cheap: nothing is explored before `matches`, `is_empty` or an automaton asks.
+    """
+
+    __slots__ = ("_node",)
+
+    def __init__(self, node: Node):
+        self._node = node
+
+    @classmethod
+    def pattern(cls, text: str, dialect: Dialect = "ecma", mode: Mode = "full", limits: Limits = _DEFAULT_LIMITS) -> Language:
+        """The strings that a regular expression matches.
+
+        Args:
+            text: the pattern, without delimiters.
+            dialect: "ecma" is ECMA-262 with the flag `u` (JSON Schema `pattern`), "python" the module `re`.
+            mode: "full" matches the whole string, "search" any place in it.
+            limits: budgets for reading the pattern.
+
+        Raises:
+            GrammarError: with the position, if the pattern is malformed or has no exact translation.
+            LimitError: if it is larger than `limits` allow.
+        """
+        from .translate import pattern_node
+
+        return cls(pattern_node(text, dialect, mode, limits))
+
+    @classmethod
+    def literal(cls, text: str) -> Language:
+        """Exactly one string."""
+        return cls(nodes.word(_checked(text)))
+
+    @classmethod
+    def literals(cls, texts: Iterable[str]) -> Language:
+        """Exactly the given strings. Cost: one sort; the trie is walked, never built."""
+        return cls(nodes.words([_checked(text) for text in texts]))
+
+    @classmethod
+    def chars(cls, ranges: Iterable[Range]) -> Language:
+        """One character out of inclusive code point `ranges`."""
+        return cls(nodes.chars(CharSet.of(ranges)))
+
+    @classmethod
+    def anything(cls) -> Language:
+        """Every string, with or without newlines."""
+        return _ANYTHING
+
+    @classmethod
+    def nothing(cls) -> Language:
+        """No string at all."""
+        return _NOTHING
+
+    @classmethod
+    def empty_string(cls) -> Language:
+        """Only the empty string."""
+        return _EMPTY_STRING
+
+    @classmethod
+    def length(cls, minimum: int, maximum: int | None) -> Language:
+        """Every string of `minimum` to `maximum` code points (None = no upper bound)."""
+        return cls(nodes.length(max(minimum, 0), maximum))
+
+    def __and__(self, other: Language) -> Language:
+        return Language(nodes.conj((self._node, other._node)))
+
+    def __or__(self, other: Language) -> Language:
+        return Language(nodes.alt((self._node, other._node)))
+
+    def __invert__(self) -> Language:
+        return Language(nodes.complement(self._node))
+
+    def __sub__(self, other: Language) -> Language:
+        return self & ~other
+
+    @staticmethod
+    def union(parts: Iterable[Language]) -> Language:
+        """The union of any number of languages."""
+        return Language(nodes.alt([part._node for part in parts]))
+
+    @staticmethod
+    def intersection(parts: Iterable[Language]) -> Language:
+        """The intersection of any number of languages; every string if there is none."""
+        return Language(nodes.conj([part._node for part in parts]))
+
+    def concat(self, *others: Language) -> Language:
+        """Strings of this language, each followed by one of the next. Assertions do not look across the seams."""
+        result = nodes.EPSILON
+        for part in reversed((self, *others)):
+            result = nodes.cat(_closed(part._node), result)
+        return Language(result)
+
+    def repeat(self, minimum: int = 0, maximum: int | None = None) -> Language:
+        """`minimum` to `maximum` strings of this language after another."""
+        return Language(nodes.rep(_closed(self._node), minimum, maximum))
+
+    def matches(self, text: str, limits: Limits = _DEFAULT_LIMITS) -> bool:
+        """Whether `text` is in the set. Raises LimitError."""
+        budget = Budget(limits)
+        node = locate(self._node)
+        for char in text:
+            code_point = ord(char)
+            for cell, target in row(node, budget):
+                if code_point in cell:
+                    node = locate(target)
+                    break
+            else:
+                return False
+        return node.nullable
+
+    def is_empty(self, limits: Limits = _DEFAULT_LIMITS) -> bool:
+        """Whether no string is in the set, exact. Raises LimitError."""
+        return not is_live(locate(self._node), Budget(limits))
+
+    def automaton(self, limits: Limits = _DEFAULT_LIMITS) -> RegexAutomaton:
+        """A lazy `CharAutomaton` for the set. Raises LimitError."""
+        return RegexAutomaton(self._node, limits)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Language) and self._node is other._node
+
+    def __hash__(self) -> int:
+        return hash(self._node.uid)
+
+    def __repr__(self) -> str:
+        return f"<Language {self._node.uid}>"
+
+
+def _closed(node: Node) -> Node:
+    """`node` as a part that starts anywhere: its lookbehinds see nothing of what stands before it."""
+    return nodes.seal(locate(node))
+
+
+def _checked(text: str) -> str:
+    for position, char in enumerate(text):
+        if "\ud800" <= char <= "\udfff":
+            raise GrammarError("a string with a lone surrogate is not Unicode text", position=position)
+    return text
+
+
+_ANYTHING = Language(nodes.ANYTHING)
+_NOTHING = Language(nodes.EMPTY)
+_EMPTY_STRING = Language(nodes.EPSILON)

@@ -1,0 +1,127 @@
+"""An engine and a model without weights, for what the front ends do on their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from formcast.api.ports import OnOutput
+from formcast.api.runtime import Runtime
+from formcast.engine.request import EngineOverloaded, EngineStopped, Request, RequestOutput
+
+VOCAB_SIZE = 300
+Script = Callable[[Request], Iterable[RequestOutput]]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    ids: list[int]
+
+
+class ByteTokenizer:
+    """Token ids are the bytes of the text."""
+
+    def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding:
+        return Encoding(list(sequence.encode()))
+
+    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
+        return bytes(ids).decode()
+
+    def id_to_token(self, id: int) -> str | None:
+        return chr(id)
+
+
+class PlainTemplate:
+    """`role: content` lines."""
+
+    def render(self, messages: list[dict[str, Any]], add_generation_prompt: bool = True, tools: Any = None, **variables: Any) -> str:
+        return "".join(f"{message['role']}: {message['content']}\n" for message in messages) + "assistant:"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FakeModel:
+    name: str = "fake"
+    tokenizer: Any = field(default_factory=ByteTokenizer)
+    chat_template: Any = field(default_factory=PlainTemplate)
+    bos_token_id: int | None = 256
+    add_bos: bool = True
+    vocab_size: int = VOCAB_SIZE
+
+
+def says(text: str, *, finish_reason: Any = "stop", **last: Any) -> Script:
+    """A script: one token a byte, one output a token, whatever the request asks."""
+
+    def script(request: Request) -> Iterable[RequestOutput]:
+        for byte in text.encode():
+            yield RequestOutput(request_id=request.request_id, new_token_ids=(byte,), text=chr(byte))
+        yield RequestOutput(request_id=request.request_id, finish_reason=finish_reason, **last)
+
+    return script
+
+
+def echoes(request: Request) -> Iterable[RequestOutput]:
+    """A script: the answer is the prompt."""
+    text = bytes(token for token in request.prompt_token_ids if token < 256).decode()
+    return says(text)(request)
+
+
+def fails(error: Any) -> Script:
+    """A script: the first thing to come is an error."""
+    return lambda request: [RequestOutput(request_id=request.request_id, finish_reason="error", error=error)]
+
+
+def hangs(text: str = "") -> Script:
+    """A script: some text and then nothing until the request is aborted."""
+    return lambda request: [RequestOutput(request_id=request.request_id, new_token_ids=(ord(c),), text=c) for c in text]
+
+
+class FakeEngine:
+    """Plays a script for each request, at once, in the thread of the caller.
+
+    Attributes:
+        submitted: requests in order.
+        aborted: ids that were aborted while they ran.
+    """
+
+    def __init__(self, script: Script, *, max_live: int | None = None):
+        self._script = script
+        self._max_live = max_live
+        self._live: dict[str, OnOutput] = {}
+        self._closed = False
+        self.submitted: list[Request] = []
+        self.aborted: list[str] = []
+
+    def submit(self, request: Request, on_output: OnOutput) -> None:
+        if self._closed:
+            raise EngineStopped("the engine is closed")
+        if self._max_live is not None and len(self._live) >= self._max_live:
+            raise EngineOverloaded("too many requests are waiting")
+        self.submitted.append(request)
+        self._live[request.request_id] = on_output
+        for output in self._script(request):
+            on_output(output)
+            if output.finished:
+                del self._live[request.request_id]
+
+    def abort(self, request_id: str) -> None:
+        on_output = self._live.pop(request_id, None)
+        if on_output is not None:
+            self.aborted.append(request_id)
+            on_output(RequestOutput(request_id=request_id, finish_reason="abort"))
+
+    def close(self) -> None:
+        self._closed = True
+        for request_id in list(self._live):
+            self.abort(request_id)
+
+
+def fake_runtime(script: Script, *, max_model_len: int = 256, max_live: int | None = None, **model: Any) -> Runtime:
+    """A runtime over a fake engine (its `.engine` is a `FakeEngine`)."""
+    return Runtime(
+        model=FakeModel(**model),
+        engine=FakeEngine(script, max_live=max_live),
+        max_model_len=max_model_len,
+        max_waiting=64,
+        token_bytes=lambda token: bytes([token % 256]),
+    )

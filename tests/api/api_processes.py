@@ -1,0 +1,59 @@
+"""Real `formcast` processes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+MODEL = "smollm2-135m"
+FORMCAST = (sys.executable, "-m", "formcast.api.cli.main")
+API_KEY = "a-key-for-tests"
+
+
+def run_formcast(*arguments: str, stdin: str | bytes = b"") -> subprocess.CompletedProcess[str]:
+    """Run a command to its end."""
+    data = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run([*FORMCAST, *arguments], input=data, capture_output=True, timeout=240, check=False)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@dataclass(kw_only=True)
+class Server:
+    """A `formcast serve` process on a free port.
+
+    Attributes:
+        url: as it announced it.
+        lines: what it has written to stderr until it was ready.
+    """
+
+    process: subprocess.Popen[str]
+    lines: list[str] = field(default_factory=list)
+    url: str = ""
+
+    @classmethod
+    def start(cls, *arguments: str) -> Server:
+        command = [*FORMCAST, "serve", *arguments, "--port", "0"]
+        server = cls(process=subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True))
+        server._wait_until_ready()
+        return server
+
+    def _wait_until_ready(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.lines.append(line.rstrip())
+            if "ready on http" in line:
+                self.url = line.split()[-1]
+                return
+        raise RuntimeError(f"the server ended with {self.process.wait()}: {self.lines}")
+
+    def stop(self, number: int) -> tuple[int, str]:
+        """Send a signal and wait; the exit code and the rest of stderr."""
+        self.process.send_signal(number)
+        _, rest = self.process.communicate(timeout=60)
+        return self.process.returncode, rest
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()

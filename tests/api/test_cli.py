@@ -1,0 +1,278 @@
+"""The command line: what needs no model runs in processes that end at once, the rest with the small real model."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from api_fakes import echoes, fails, fake_runtime, says
+from api_processes import FORMCAST, run_formcast
+from formcast.api.cli import schema_source
+from formcast.api.cli.answer import stream_answer
+from formcast.api.cli.chat import Conversation
+from formcast.api.cli.errors import CommandFailed, UsageError
+from formcast.api.cli.main import main
+from formcast.api.jobs import Job
+from formcast.api.prompts import Prompt
+from formcast.engine.request import GenerationError, SamplingParams
+from formcast.grammar.errors import GrammarError
+
+
+def one_line(text: str) -> bool:
+    return text.count("\n") == 1 and "Traceback" not in text
+
+
+def test_help_loads_nothing_heavy():
+    probe = (
+        "import sys\nfrom formcast.api.cli.main import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "print(sorted({'torch', 'transformers', 'numpy', 'numba', 'pydantic', 'fastapi', 'rich'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_version():
+    done = run_formcast("--version")
+    assert done.returncode == 0
+    assert re.fullmatch(r"formcast \d+\.\d+\.\d+\S*\n", done.stdout)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        [],
+        ["frobnicate"],
+        ["serve"],
+        ["serve", "m", "--port", "70000"],
+        ["serve", "m", "--port", "x"],
+        ["generate", "m", "x", "--max-num-seqs", "0"],
+        ["generate", "m", "x", "--dtype", "int3"],
+        ["generate", "m", "x", "--zzz"],
+        ["bench", "magic"],
+    ],
+)
+def test_bad_flags_are_one_line_and_2(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert one_line(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "mentions"),
+    [
+        (["generate", "m", "x", "--max-tokens", "0"], "max_tokens"),
+        (["generate", "m", "x", "--temperature", "-1"], "temperature"),
+        (["generate", "m", "x", "--tensor-parallel-size", "2"], "tensor_parallel_size"),
+        (["generate", "m", "x", "--gpu-memory-utilization", "2"], "gpu_memory_utilization"),
+        (["generate", "m", "x", "--regex", "("], "position"),
+        (["generate", "m", "x", "--regex", "a", "--choice", "b"], "'--regex' and '--choice'"),
+        (["generate", "m", "x", "--json-schema", "{"], "not valid JSON"),
+        (["generate", "m", "x", "--json-schema", "[]"], "a schema is an object or a boolean"),
+        (["generate", "m", "x", "--json-schema", '{"type": "objekt"}'], "/type"),
+        (["generate", "m", "x", "--json-schema", "/no/such/file.json"], "cannot read /no/such/file.json"),
+        (["generate", "m", "x", "--json-schema", "formcast:nothing"], "nothing"),
+        (["generate", "no-such-model", "x"], "no-such-model"),
+        (["show", "no-such-model"], "no-such-model"),
+        (["rm", "no-such-model"], "no-such-model"),
+        (["check", '{"type": 5}'], "/type"),
+        (["check", "true", "/no/such/file"], "cannot read"),
+    ],
+)
+def test_bad_input_is_one_line_and_2(arguments: list[str], mentions: str, capsys: pytest.CaptureFixture[str]):
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.out == "" or arguments[0] == "check"
+    assert one_line(shown.err), shown.err
+    assert mentions in shown.err
+
+
+def test_a_taken_port_is_reported_before_anything_is_loaded(capsys: pytest.CaptureFixture[str]):
+    from formcast.api.server.serve import bind
+
+    with bind("127.0.0.1", 0) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["serve", "m", "--port", str(port)]) == 1
+    error = capsys.readouterr().err
+    assert one_line(error)
+    assert str(port) in error
+
+
+def test_check_shows_what_is_enforced(schema_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    pretty = tmp_path / "pretty.json"
+    pretty.write_text('{\n  "ok": true\n}\n')
+    assert main(["check", str(schema_file), str(pretty), '{"ok": false}']) == 0
+    shown = capsys.readouterr().out
+    assert "required" in shown
+    assert "enforced" in shown
+    assert shown.count("valid  ") == 2
+
+
+def test_check_tells_an_invalid_instance(schema_file: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["check", str(schema_file), '{"ok": 1}', '{"ok": true}']) == 1
+    assert 'INVALID  {"ok": 1}' in capsys.readouterr().out
+
+
+def test_check_does_not_mind_the_order_of_keys(capsys: pytest.CaptureFixture[str]):
+    schema = '{"properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "type": "object"}'
+    assert main(["check", schema, '{"b": null, "a": null}']) == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "schema"),
+    [('{"type": "null"}', {"type": "null"}), ("true", True), ("false", False), (' {"a": 1}', {"a": 1})],
+)
+def test_inline_schemas(source: str, schema: Any):
+    assert schema_source.read_schema(source) == schema
+
+
+def test_shipped_schemas_are_found():
+    assert isinstance(schema_source.read_schema("formcast:contact"), dict)
+
+
+def test_a_schema_nested_without_end_is_bad_input():
+    with pytest.raises(UsageError, match="nested"):
+        schema_source.read_schema('{"not":' * 20_000 + "true" + "}" * 20_000)
+
+
+def job(text: str = "x") -> Job:
+    return Job(prompt=Prompt(text=text, token_ids=tuple(text.encode()), source="prompt"), params=SamplingParams())
+
+
+def test_an_answer_is_written_piece_by_piece():
+    pieces: list[str] = []
+    answer = stream_answer(fake_runtime(says("abc")).engine, job(), pieces.append)
+    assert pieces == ["a", "b", "c"]
+    assert answer.text == "abc"
+
+
+@pytest.mark.parametrize("error", [GrammarError("late"), GenerationError("boom")])
+def test_an_answer_that_fails_raises(error: Exception):
+    with pytest.raises(type(error)):
+        stream_answer(fake_runtime(fails(error)).engine, job(), lambda text: None)
+
+
+def test_an_engine_closed_under_an_answer():
+    with pytest.raises(CommandFailed):
+        stream_answer(fake_runtime(says("a", finish_reason="abort")).engine, job(), lambda text: None)
+
+
+def talk(lines: str, monkeypatch: pytest.MonkeyPatch, script: Any = echoes) -> Conversation:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
+    conversation = Conversation(runtime=fake_runtime(script), params=SamplingParams(), constraint=None, system="be kind")
+    conversation.loop()
+    return conversation
+
+
+def test_a_conversation_remembers(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    talk("one\n\ntwo\n/exit\nthree\n", monkeypatch)
+    shown = capsys.readouterr().out
+    assert shown.startswith("system: be kind\nuser: one\nassistant:\n")
+    assert "user: two" in shown
+    assert "three" not in shown
+
+
+def test_a_conversation_can_be_reset(monkeypatch: pytest.MonkeyPatch):
+    conversation = talk("one\n/reset\ntwo\n", monkeypatch)
+    assert [turn["role"] for turn in conversation.turns] == ["user", "assistant"]
+    assert conversation.turns[0]["content"] == "two"
+
+
+def test_a_conversation_takes_a_schema(schema_file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    conversation = talk(f"/schema {schema_file}\none\n/schema {{\n/what\n", monkeypatch)
+    assert conversation.constraint is not None
+    assert conversation.runtime.engine.submitted[0].grammar is conversation.constraint.grammar  # pyright: ignore[reportAttributeAccessIssue]
+    errors = capsys.readouterr().err
+    assert "not valid JSON" in errors
+    assert "there is no /what" in errors
+    assert talk("/schema\n", monkeypatch).constraint is None
+
+
+def test_a_failed_turn_is_forgotten(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    conversation = talk("one\n", monkeypatch, fails(GenerationError("boom")))
+    assert conversation.turns == []
+    assert "boom" in capsys.readouterr().err
+
+
+def test_generate_writes_the_answer_and_nothing_else(model: str, schema_file: Path):
+    done = run_formcast("generate", model, "Is it ok?", "--json-schema", str(schema_file), "--temperature", "0", "--max-tokens", "40")
+    assert done.returncode == 0, done.stderr
+    assert set(json.loads(done.stdout)) == {"ok"}
+    assert done.stderr == ""
+
+
+def test_generate_reads_stdin_and_obeys_a_shipped_schema(model: str):
+    schema = schema_source.read_schema("formcast:contact")
+    done = run_formcast("generate", model, "--json-schema", "formcast:contact", "--seed", "1", stdin="Ada, ada@engines.example\n")
+    assert done.returncode == 0, done.stderr
+    jsonschema.validate(json.loads(done.stdout), schema)
+
+
+def test_generate_continues_raw_text_by_regex(model: str):
+    done = run_formcast("generate", model, "Call me at ", "--raw", "--regex", r"[0-9]{3}-[0-9]{4}")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"[0-9]{3}-[0-9]{4}\n", done.stdout)
+
+
+def test_generate_tells_that_an_answer_was_cut(model: str):
+    done = run_formcast("generate", model, "x", "--json-schema", "formcast:contact", "--max-tokens", "3")
+    assert done.returncode == 1
+    assert one_line(done.stderr)
+    assert "--max-tokens" in done.stderr
+
+
+def test_generate_does_not_read_bytes_that_are_no_text(model: str):
+    done = run_formcast("generate", model, stdin=b"\xff\xfe")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert one_line(done.stderr)
+    assert "UTF-8" in done.stderr
+
+
+def endless(model: str) -> subprocess.Popen[bytes]:
+    command = [*FORMCAST, "generate", model, "Count for ever:", "--regex", "([0-9]+ ){2000,}", "--max-tokens", "1500"]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_ctrl_c_ends_generate_quietly(model: str):
+    process = endless(model)
+    assert process.stdout is not None
+    assert process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (130, b"")
+
+
+def test_a_reader_that_leaves_ends_generate_quietly(model: str):
+    process = endless(model)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.read(1)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 141
+
+
+def test_chat_is_a_conversation(model: str):
+    done = run_formcast("chat", model, "--choice", "aye", "nay", "--temperature", "0", stdin="Ready?\nSteady?\n/exit\n")
+    assert done.returncode == 0, done.stderr
+    assert all(line in ("aye", "nay") for line in done.stdout.split())
+    assert len(done.stdout.split()) == 2
+
+
+def test_models_are_listed_and_described(model: str):
+    listed = run_formcast("list")
+    assert (listed.returncode, model in listed.stdout) == (0, True)
+    assert model in json.dumps(json.loads(run_formcast("list", "--json").stdout))
+    shown = run_formcast("show", model)
+    assert shown.returncode == 0, shown.stderr
+    assert model in shown.stdout

@@ -1,0 +1,15 @@
+"""What holds for every test: how much hypothesis tries, and that nothing reaches for a network."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# Examples are fixed in the default run, so that a green run stays green; `make soak` draws new ones each time.
+settings.register_profile("default", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("soak", deadline=None, max_examples=3000, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("FORMCAST_HYPOTHESIS_PROFILE", "default"))
+
+# Model hubs are never asked: a test that needs a model names a local file or a built-in alias.
+os.environ.setdefault("HF_HUB_OFFLINE", "1")

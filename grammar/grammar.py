@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Any
 
 from .errors import GrammarError, LimitError
-from .json_schema.compile import compile_schema
+from .json_schema.compile import check_schema, compile_schema
 from .json_schema.document import Document, draft_of
-from .json_schema.keywords import Finding, check, raise_refused
+from .json_schema.keywords import Finding, raise_refused
 from .limits import Limits
 from .machine import Machine, leaf_row
 from .machine_layout import DEAD
@@ -84,7 +84,7 @@ class Grammar:
             raise GrammarError(f"property_order must be 'schema' or 'any', not {property_order!r}")
         text, root = _load_schema(schema, limits)
         document = Document(root, draft_of(root, draft), registry)
-        raise_refused(document, limits)
+        raise_refused(check_schema(document, limits))
         spaces = Whitespace.policy(whitespace, separators, limits)
         any_order = property_order == "any"
 
@@ -94,7 +94,7 @@ class Grammar:
         key = json.dumps(["json_schema", text, whitespace, property_order, separators, draft])
         if registry:
             key += f" registry {id(registry)}"
-        return Grammar("json_schema", key, build, lambda: list(check(document, limits)))
+        return Grammar("json_schema", key, build, lambda: list(check_schema(document, limits)))
 
     @staticmethod
     def json_object(*, whitespace: str = "bounded") -> Grammar:

@@ -27,7 +27,7 @@ def load_folder_config(folder: Path) -> Any:
     """
     try:
         return AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except Exception as error:  # each configuration class checks its values in its own way
         raise UnsupportedModel(f"{folder}: {one_line(error)}") from error
 
 
@@ -49,7 +49,7 @@ def load_folder_module(folder: Path, config: Any, *, dtype: torch.dtype, attn_im
                 trust_remote_code=False,
                 output_loading_info=True,
             )
-    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+    except Exception as error:  # whatever a damaged file makes safetensors, torch or a module's constructor raise
         raise UnsupportedModel(f"{folder}: {one_line(error)}") from error
     module, report = loaded
     missing = sorted(report["missing_keys"])

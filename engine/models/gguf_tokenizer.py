@@ -200,8 +200,9 @@ def _sentencepiece(file: GgufFile, vocabulary: GgufVocabulary) -> Tokenizer:
         tokenizer.normalizer = normalizers.Replace(" ", _WORD_MARK)
         tokenizer.pre_tokenizer = pre_tokenizers.Split(" ", behavior="merged_with_previous")
     else:
-        scheme = "first" if has_prefix else "never"
-        tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement=_WORD_MARK, prepend_scheme=scheme, split=False)
+        mark_spaces = normalizers.Replace(" ", _WORD_MARK)
+        # Sentencepiece's `add_dummy_prefix`: text that starts with a space gets another one.
+        tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend(_WORD_MARK), mark_spaces]) if has_prefix else mark_spaces
     steps: list[decoders.Decoder] = [decoders.Replace(_WORD_MARK, " "), decoders.ByteFallback(), decoders.Fuse()]
     if has_prefix:
         steps.append(decoders.Strip(content=" ", left=1))

@@ -34,7 +34,7 @@ def build_config(file: GgufFile) -> Any:
     arguments = architecture.config(file)
     try:
         return AutoConfig.for_model(architecture.model_type, **arguments)
-    except (ValueError, TypeError, ArithmeticError) as error:
+    except Exception as error:  # each configuration class checks its values in its own way
         raise UnsupportedModel(f"{file.path} describes an impossible model: {one_line(error)}") from error
 
 

@@ -49,7 +49,7 @@ def load_model(
         tokenizer = load_folder_tokenizer(files.path)
         config = load_folder_config(files.path)
         module = load_folder_module(files.path, config, dtype=dtype, attn_implementation=attn_implementation)
-    return _assemble(files.name, tokenizer, config.get_text_config(), _placed(module, device))
+    return _assemble(files.name, tokenizer, _placed(module, device))
 
 
 def load_tokenizer_only(source: Path | str) -> TokenizerBundle:
@@ -65,7 +65,8 @@ def _existing(source: Path | str) -> ModelFiles:
     return find_model_files(path)
 
 
-def _assemble(name: str, bundle: TokenizerBundle, config: Any, module: PreTrainedModel) -> LoadedModel:
+def _assemble(name: str, bundle: TokenizerBundle, module: PreTrainedModel) -> LoadedModel:
+    config = module.config.get_text_config()
     vocab_size = _logits_width(name, module)
     return LoadedModel(
         name=name,

@@ -20,6 +20,9 @@ from ..errors import ChatTemplateError
 _HUGE_FIELD = re.compile(r"\d{6,}|%[^a-zA-Z%]*\*|\{[^{}]*:[^{}]*\{")  # a wide field, or one whose width is an argument
 
 
+_ITEM_WORK = 32  # an item of a list costs as much time as about so many characters
+
+
 @dataclass(frozen=True, kw_only=True)
 class TemplateLimits:
     """Ceilings of one rendering.
@@ -27,7 +30,7 @@ class TemplateLimits:
     Attributes:
         max_source_chars: length of the template.
         max_steps: loop passes, calls and operations.
-        max_work_chars: characters and items of all intermediate results together ...
+        max_work_chars: characters of all intermediate results together, items of lists counted as 32 ...
         work_per_input_char: ... plus so many for each character of the messages and tools.
         max_number: largest magnitude of a number a template may compute or pass.
     """
@@ -83,16 +86,14 @@ class Budget:
             if isinstance(item, str):
                 self.work(len(item) + 1)
             elif isinstance(item, (list, tuple, KeysView, ValuesView, ItemsView)):
-                self.work(len(item) + 1)
+                self.work(_ITEM_WORK * len(item))
                 pending.extend(item)
             elif isinstance(item, dict):
-                self.work(len(item) + 1)
+                self.work(2 * _ITEM_WORK * len(item))
                 pending.extend(item)
                 pending.extend(item.values())
             elif isinstance(item, Namespace):
                 raise ChatTemplateError("the chat template prints a namespace")
-            else:
-                self.work(1)
 
     def loop(self, iterable: Any) -> Any:
         """An iterable whose passes are accounted for: at once where the length is known, else one by one."""

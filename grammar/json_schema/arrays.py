@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..errors import LimitError
+from ..errors import GrammarError, LimitError
 from ..machine import ArrayFrame
+from .keywords import child
 from .nodes import Node
 from .shapes import ArrayShape
 
@@ -14,14 +16,22 @@ if TYPE_CHECKING:
     from .compile import SchemaCompiler
     from .expand import Expander
 
+_MAX_VALUES = 128  # distinct items that `uniqueItems` keeps apart
 _MAX_STATES = 20_000  # places of one array that `contains` distinguishes
 
 
 class _At(NamedTuple):
-    """Progress through an array: items so far (held at the point from which nothing changes), and matches per `contains`."""
+    """Progress through an array: items so far (held at the point from which nothing changes), matches per `contains`, and
+    under `uniqueItems` the values used."""
 
     index: int
     counts: tuple[int, ...]
+    used: frozenset[Node] = frozenset()
+
+
+@cache
+def _start_of(num_contains: int) -> _At:
+    return _At(0, (0,) * num_contains)
 
 
 def _held(shape: ArrayShape) -> int | None:
@@ -39,10 +49,20 @@ def _next(expander: Expander, shape: ArrayShape, at: _At) -> list[tuple[Node, _A
     """The ways to add an item: its node for each set of `contains` it is counted for, and the place after it."""
     if shape.high is not None and at.index >= shape.high:
         return []
-    nodes = expander.nodes
-    item = shape.item(at.index)
     held = _held(shape)
     index = at.index + 1 if held is None else min(at.index + 1, held)
+    ways: list[tuple[Node, _At]] = []
+    if _must_differ(shape):
+        for value in item_values(expander, shape, at.index):
+            if value not in at.used:
+                ways += _count(expander, shape, at, value, _At(index, at.counts, at.used | {value}))
+        return ways
+    return _count(expander, shape, at, shape.item(at.index), _At(index, at.counts))
+
+
+def _count(expander: Expander, shape: ArrayShape, at: _At, item: Node, after: _At) -> list[tuple[Node, _At]]:
+    """The ways to count `item` for each set of `contains`."""
+    nodes = expander.nodes
     ways: list[tuple[Node, _At]] = []
     counted = [(False, True) if at.index >= c.first else (False,) for c in shape.contains]
     for choice in product(*counted):
@@ -57,20 +77,64 @@ def _next(expander: Expander, shape: ArrayShape, at: _At) -> list[tuple[Node, _A
                     parts.append(nodes.negation(c.node))
                 counts.append(n)
         if fits:
-            ways.append((nodes.all_of(parts), _At(index, tuple(counts))))
+            ways.append((nodes.all_of(parts), after._replace(counts=tuple(counts))))
     return ways
+
+
+def _must_differ(shape: ArrayShape) -> bool:
+    return shape.unique and (shape.high is None or shape.high > 1)
+
+
+def item_values(expander: Expander, shape: ArrayShape, index: int) -> tuple[Node, ...]:
+    """All values of the item at `index`, for `uniqueItems`.
+
+    Raises:
+        GrammarError: they are not finitely many scalars, so which are left cannot be told.
+    """
+    node = shape.item(index)
+    values = expander.finite_values(node, _MAX_VALUES)
+    if values is None:
+        reason = f"'uniqueItems' is supported where the items are among at most {_MAX_VALUES} scalar values"
+        raise GrammarError(reason, pointer=child(shape.pointer, "uniqueItems"))
+    return values
+
+
+def check_unique(expander: Expander, shape: ArrayShape) -> None:
+    """Raises GrammarError if `uniqueItems` of the shape is not supported."""
+    if _must_differ(shape):
+        for index in range(len(shape.prefix) + 1):
+            item_values(expander, shape, index)
+
+
+def _distinct_fill(expander: Expander, shape: ArrayShape, at: _At) -> bool:
+    """Whether the items still required can all differ from each other and from those used (bipartite matching, Kuhn)."""
+    taken: dict[Node, int] = {}
+
+    def place(index: int, tried: set[Node]) -> bool:
+        for value in item_values(expander, shape, index):
+            if value not in at.used and value not in tried:
+                tried.add(value)
+                if value not in taken or place(taken[value], tried):
+                    taken[value] = index
+                    return True
+        return False
+
+    missing = shape.low - at.index
+    return missing <= _MAX_VALUES and all(place(at.index + k, set()) for k in range(missing))
 
 
 def array_needs(expander: Expander, shape: ArrayShape) -> list[list[Node]]:
     """Alternatives of nodes that must be inhabited for the shape to have a value."""
     if shape.high is not None and shape.high < shape.low:
         return []
+    if _must_differ(shape) and not shape.contains:
+        return [[]] if _distinct_fill(expander, shape, _start_of(0)) else []
     if not shape.contains:
         needs = list(shape.prefix[: shape.low])
         if shape.low > len(shape.prefix):
             needs.append(shape.rest)
         return [needs]
-    start = (_At(0, (0,) * len(shape.contains)), frozenset[Node]())
+    start = (_start_of(len(shape.contains)), frozenset[Node]())
     seen, stack, answers = {start}, [start], set[frozenset[Node]]()
     while stack:
         at, needs = stack.pop()
@@ -97,7 +161,7 @@ class ArrayFrames:
         self._live: dict[_At, bool] = {}
 
     def start(self) -> int:
-        return self._frame(_At(0, (0,) * len(self._shape.contains)))
+        return self._frame(_start_of(len(self._shape.contains)))
 
     def _frame(self, at: _At) -> int:
         frame = self._frames.get(at)
@@ -119,6 +183,8 @@ class ArrayFrames:
         shape, expander = self._shape, self._compiler.expander
         if _complete(shape, at):
             return True
+        if _must_differ(shape) and not shape.contains:
+            return _distinct_fill(expander, shape, at)
         if not shape.contains:
             needs = {shape.item(i) for i in range(at.index, min(shape.low, len(shape.prefix)))}
             if shape.low > max(at.index, len(shape.prefix)):

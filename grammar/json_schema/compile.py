@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import GrammarError
@@ -13,9 +13,10 @@ from ..machine import Machine, ValueParts
 from ..machine_layout import DEAD
 from ..regex import Language
 from ..whitespace import Whitespace
-from .arrays import ArrayFrames
+from .arrays import ArrayFrames, check_unique
 from .document import Document
 from .expand import Expander
+from .keywords import Finding, check
 from .nodes import Node
 from .numbers import NumberSet
 from .objects import ObjectFrames
@@ -174,6 +175,17 @@ class SchemaCompiler:
         if row is None:
             row = self._words[word] = Lowering(self.machine, _WORDS[word], json=False).start_row()
         return row
+
+
+def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
+    """What becomes of each keyword of the document."""
+    expander = Expander(document, limits)
+
+    def probe(schema: Mapping[str, Json], base: str, pointer: str) -> None:
+        for shape in expander.expand(expander.nodes.place(schema, base, pointer)).arrays:
+            check_unique(expander, shape)
+
+    return check(document, limits, probe)
 
 
 def compile_schema(document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits) -> tuple[Machine, int]:

@@ -6,7 +6,7 @@ schemas (of properties and items) stay nodes. Expansion runs on an explicit stac
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from ..errors import GrammarError, LimitError
@@ -438,6 +438,21 @@ class Expander:
             return False
         return strings.language is None or not strings.to_language().is_empty(self.limits)
 
+    def finite_values(self, node: Node, cap: int) -> tuple[Node, ...] | None:
+        """The constants that `node` consists of, None if it has arrays, objects or more than `cap` values."""
+        shapes = self.expand(node)
+        if shapes.arrays or shapes.objects:
+            return None
+        strings: Sequence[str] | None = ()
+        if self.has_string(shapes.string):
+            strings = members(shapes.string.to_language(), cap, self.limits)
+        numbers = shapes.number.values(cap)
+        if strings is None or numbers is None:
+            return None
+        values: list[Json] = [_LITERAL_VALUES[word] for word in sorted(shapes.literals)]
+        values += [*strings, *numbers]
+        return tuple(self.nodes.constant(v, _pointer(node)) for v in values) if len(values) <= cap else None
+
     def _array_needs(self, shape: ArrayShape) -> list[list[Node]]:
         from .arrays import array_needs
 
@@ -447,6 +462,25 @@ class Expander:
         from .objects import object_needs
 
         return object_needs(self, shape)
+
+
+_LITERAL_VALUES = {"null": None, "true": True, "false": False}
+
+
+def members(language: Language, cap: int, limits: Limits) -> list[str] | None:
+    """All strings of a language with at most `cap` of them, sorted, else None."""
+    automaton = language.automaton(limits)
+    if automaton.tail_count(automaton.start, cap) is None:
+        return None
+    found: list[str] = []
+    stack = [(automaton.start, "")]
+    while stack:
+        q, text = stack.pop()
+        if automaton.accepting(q):
+            found.append(text)
+        for lo, hi, target in automaton.edges(q):
+            stack.extend((target, text + chr(c)) for c in range(lo, hi + 1))
+    return sorted(found)
 
 
 def _types(schema: Mapping[str, Json]) -> set[str]:

@@ -6,7 +6,7 @@ Expansion is lazy, so a misplaced value or an unsupported keyword deep inside wo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -103,6 +103,8 @@ REFUSED = {
     "unevaluatedProperties": "'unevaluatedProperties' is not supported yet",
     "unevaluatedItems": "'unevaluatedItems' is not supported yet",
 }
+# Keywords whose meaning depends on other places, so that what they ask for may turn out to be unsupported.
+_COMBINED = ("uniqueItems", "not", "oneOf", "allOf", "anyOf", "if")
 KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS) | frozenset(REFUSED)
 
 
@@ -139,11 +141,18 @@ def subschemas(schema: Mapping[str, Json], pointer: str) -> Iterator[tuple[str, 
         yield from ((child(pointer, "dependencies", n), s) for n, s in schema["dependencies"].items() if not isinstance(s, list))
 
 
-def check(document: Document, limits: Limits) -> Iterator[Finding]:
-    """Walks the reachable schema; yields what becomes of each keyword. See `raise_refused`."""
+def check(document: Document, limits: Limits, probe: Callable[[Mapping[str, Json], str, str], None]) -> Iterator[Finding]:
+    """Walks the reachable schema; yields what becomes of each keyword. See `raise_refused`.
+
+    Args:
+        document: the schema.
+        limits: budgets.
+        probe: expands a place `(schema, outer base, pointer)` whose keywords are combined, and raises what decoding would raise there.
+    """
     draft = document.draft
     seen: set[int] = set()
     stack: list[tuple[Json, str, str, int]] = [(document.root, "", "", 0)]
+    probes: list[tuple[Mapping[str, Json], str, str, str]] = []
     places = 0
     while stack:
         schema, base, pointer, depth = stack.pop()
@@ -160,11 +169,14 @@ def check(document: Document, limits: Limits) -> Iterator[Finding]:
             raise LimitError(f"the schema has more than {limits.max_steps} places (max_steps)", pointer=pointer)
         if depth > limits.max_depth:
             raise LimitError(f"the schema is nested deeper than {limits.max_depth} (max_depth)", pointer=pointer)
-        base = document.base_of(schema, base)
+        outer, base = base, document.base_of(schema, base)
         reference = schema.get("$ref")
+        fine = True
         only_ref = draft.ref_hides_siblings and isinstance(reference, str)
         for keyword, value in schema.items():
-            yield _finding(keyword, value, pointer, draft, limits, only_ref)
+            finding = _finding(keyword, value, pointer, draft, limits, only_ref)
+            fine &= finding.status != "refused"
+            yield finding
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             reference = schema.get(keyword)
             if isinstance(reference, str) and draft.has(keyword):
@@ -172,11 +184,19 @@ def check(document: Document, limits: Limits) -> Iterator[Finding]:
                     follow = document.resolve if keyword == "$ref" else document.resolve_dynamic
                     target = follow(reference, base, child(pointer, keyword))
                 except GrammarError as error:
+                    fine = False
                     yield Finding(error.pointer or pointer, keyword, "refused", error.reason)
                 else:
                     stack.append((target.schema, target.base, target.pointer, depth))
         if not only_ref:
             stack.extend((s, base, p, depth + 1) for p, s in subschemas(schema, pointer))
+        if fine and not only_ref:
+            probes.extend((schema, outer, pointer, k) for k in _COMBINED if k in schema)
+    for schema, base, pointer, keyword in probes:
+        try:
+            probe(schema, base, pointer)
+        except GrammarError as error:
+            yield Finding(error.pointer or child(pointer, keyword), keyword, "refused", error.reason)
 
 
 def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limits, only_ref: bool) -> Finding:
@@ -204,8 +224,8 @@ def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limi
     return Finding(pointer, keyword, "enforced", "")
 
 
-def raise_refused(document: Document, limits: Limits) -> None:
+def raise_refused(findings: Iterable[Finding]) -> None:
     """Raises GrammarError for the first place that cannot be enforced."""
-    for finding in check(document, limits):
+    for finding in findings:
         if finding.status == "refused":
             raise GrammarError(finding.reason, pointer=finding.pointer)

@@ -58,6 +58,13 @@ def _check_decimal(value: Decimal) -> None:
         raise LimitError(f"a number has more than {MAX_DIGITS} digits")
 
 
+def _decimal(value: Fraction) -> Decimal:
+    """The value as a decimal. Built from its digits, because decimal arithmetic rounds to the digits of the context."""
+    places = decimal_places(value) or 0
+    digits = Decimal(int(value * 10**places)).as_tuple()
+    return Decimal((digits.sign, digits.digits, -places))
+
+
 @dataclass(frozen=True)
 class NumberSet:
     """An immutable set of number values, closed under `&`, `|` and `~` (relative to all numbers)."""
@@ -135,6 +142,11 @@ class NumberSet:
     def automaton(self, limits: Limits) -> CharAutomaton:
         """The spellings of the set (see the module docstring). Equal sets share one automaton."""
         return _automaton(self, limits)
+
+    def values(self, cap: int) -> tuple[Decimal, ...] | None:
+        """All values in ascending order, None if there are more than `cap` (or infinitely many)."""
+        found = self._line.listed(cap)
+        return None if found is None else tuple(map(_decimal, found))
 
     def matches(self, text: str) -> bool:
         """Whether `text` is a spelling of the language."""

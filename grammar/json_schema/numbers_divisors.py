@@ -33,6 +33,8 @@ def decade(value: Fraction) -> int:
 
 def decimal_places(value: Fraction) -> int | None:
     """The fewest fraction digits that spell `value`, or None if no finite number of digits does."""
+    if value.denominator == 1:
+        return 0
     twos, rest = _strip(value.denominator, 2)
     fives, rest = _strip(rest, 5)
     return max(twos, fives) if rest == 1 else None
@@ -172,14 +174,21 @@ class GridBasis:
         return sum(1 << index for index, grid in enumerate(self.grids) if grid.contains(value))
 
     def holds(self, table: int, value: Fraction) -> bool:
+        """Whether the pattern of `value` is in `table`."""
+        if table in (0, self.full):
+            return table != 0
         return bool(table >> self.pattern_of(value) & 1)
 
     def support(self, table: int) -> tuple[int, ...]:
         """Indexes of grids that decide membership in `table`; no smaller part of them does."""
+        if table in (0, self.full):
+            return ()
         return _support(self, table)
 
     def lift(self, table: int, wider: GridBasis) -> int:
         """The same condition as a table of a basis that contains this one's grids."""
+        if self is wider:
+            return table
         return _lift(self, table, wider)
 
     def occurs(self, table: int, low: Fraction, high: Fraction, *, closed: bool = False, grain: Fraction | None = None) -> bool:

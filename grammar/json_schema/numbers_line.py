@@ -70,19 +70,22 @@ class Line:
 
     def _combined(self, other: Line, operation: Callable[[int, int], int]) -> Line:
         grids = basis(frozenset(self.grids.grids) | frozenset(other.grids.grids))
-        cuts = tuple(sorted({*self.cuts, *other.cuts}))
-        points = tuple(bool(operation(self.contains(cut), other.contains(cut))) for cut in cuts)
-        one, two = self._gaps_between(cuts, grids), other._gaps_between(cuts, grids)
-        return _simplified(Line(grids, cuts, points, tuple(map(operation, one, two))))
+        cuts = self.cuts if self.cuts == other.cuts else tuple(sorted({*self.cuts, *other.cuts}))
+        one, two = self._refined(cuts, grids), other._refined(cuts, grids)
+        points = tuple(bool(operation(a, b)) for a, b in zip(one.points, two.points, strict=True))
+        return _simplified(Line(grids, cuts, points, tuple(map(operation, one.gaps, two.gaps))))
 
-    def _gaps_between(self, cuts: tuple[Fraction, ...], grids: GridBasis) -> list[int]:
-        """The tables over a wider basis for the gaps of finer cuts."""
-        indexes = [0, *(self._gap_after(cut) for cut in cuts)]
-        return [self.grids.lift(self.gaps[index], grids) for index in indexes]
-
-    def _gap_after(self, value: Fraction) -> int:
-        index = bisect_left(self.cuts, value)
-        return index + (index < len(self.cuts) and self.cuts[index] == value)
+    def _refined(self, cuts: tuple[Fraction, ...], grids: GridBasis) -> Line:
+        """The same set over more cuts and a wider basis."""
+        points, gaps, index = [], [self.gaps[0]], 0
+        for cut in cuts:
+            if index < len(self.cuts) and self.cuts[index] == cut:
+                points.append(self.points[index])
+                index += 1
+            else:
+                points.append(self.grids.holds(self.gaps[index], cut))
+            gaps.append(self.gaps[index])
+        return Line(grids, cuts, tuple(points), tuple(self.grids.lift(gap, grids) for gap in gaps))
 
     def contains(self, value: Fraction) -> bool:
         index = bisect_left(self.cuts, value)
@@ -102,6 +105,24 @@ class Line:
     def full(self) -> bool:
         """Whether the set has all values."""
         return (~self).empty
+
+    def listed(self, cap: int) -> list[Fraction] | None:
+        """All values in ascending order, None if there are more than `cap`."""
+        if self.gaps[0] or self.gaps[-1]:
+            return None
+        found = [cut for cut, inside in zip(self.cuts, self.points, strict=True) if inside]
+        for index in range(1, len(self.cuts)):
+            if self._gap_occurs(index):
+                if self.gaps[index] & 1 or not self.grids.grids:
+                    return None  # values on no grid are dense
+                low, high = self.cuts[index - 1], self.cuts[index]
+                for step in (grid.step for grid in self.grids.grids):
+                    if (high - low) / step > 100 * cap:
+                        return None
+                    multiples = (k * step for k in range(low // step + 1, -(-high // step)))
+                    found += [value for value in multiples if self.contains(value)]
+        found = sorted(set(found))
+        return found if len(found) <= cap else None
 
     def mirrored(self) -> Line:
         """The set of the negated values."""

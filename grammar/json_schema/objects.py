@@ -11,6 +11,7 @@ from ..lowering import Lowering
 from ..machine import ObjectFrame, Transition
 from ..machine_layout import CLASS_BASE
 from ..regex import Language
+from .expand import members
 from .keys import Keys, NameClass
 from .nodes import NOTHING, Node
 from .shapes import ObjectShape
@@ -102,11 +103,11 @@ class Names:
             rest = part & ~Language.literals(declared) if declared else part
             if rest.is_empty(limits):
                 continue
-            members = _members(rest, expander)
-            if members is None:
+            found = members(rest, _MAX_LISTED, limits)
+            if found is None:
                 classes.append(_Class(rest, node))
             else:
-                listed.extend(members)
+                listed.extend(found)
         if len(classes) > _MAX_CLASSES:
             raise LimitError(f"the name patterns tell apart more than {_MAX_CLASSES} classes of names", pointer=shape.pointer)
         return tuple(classes), tuple(listed)
@@ -144,22 +145,6 @@ class Names:
         """Whether names of class j are names of the witness (classes are split so that all or none are)."""
         language = self.classes[j].language
         return language is None or not (language & self._shape.witnesses[index].names).is_empty(self._expander.limits)
-
-
-def _members(language: Language, expander: Expander) -> list[str] | None:
-    """All strings of a language with at most _MAX_LISTED of them, else None."""
-    automaton = language.automaton(expander.limits)
-    if automaton.tail_count(automaton.start, _MAX_LISTED) is None:
-        return None
-    found: list[str] = []
-    stack = [(automaton.start, "")]
-    while stack:
-        q, text = stack.pop()
-        if automaton.accepting(q):
-            found.append(text)
-        for lo, hi, target in automaton.edges(q):
-            stack.extend((target, text + chr(c)) for c in range(lo, hi + 1))
-    return sorted(found)
 
 
 def _closure(required: tuple[str, ...], shape: ObjectShape) -> set[str]:

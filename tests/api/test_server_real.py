@@ -67,13 +67,15 @@ def test_a_stream_adds_up_to_the_plain_answer(client: openai.OpenAI):
 
 
 def test_a_schema_is_obeyed(client: openai.OpenAI):
-    answer = client.chat.completions.create(model="small", messages=TALK, max_tokens=100, response_format=schema_format(PERSON))
+    answer = client.chat.completions.create(
+        model="small", messages=TALK, max_tokens=200, temperature=0, response_format=schema_format(PERSON)
+    )
     assert answer.choices[0].finish_reason == "stop"
     jsonschema.validate(json.loads(answer.choices[0].message.content or ""), PERSON)
 
 
 def test_parse_gives_an_instance(client: openai.OpenAI):
-    answer = client.chat.completions.parse(model="small", messages=TALK, max_tokens=100, response_format=Weather)
+    answer = client.chat.completions.parse(model="small", messages=TALK, max_tokens=200, temperature=0, response_format=Weather)
     assert isinstance(answer.choices[0].message.parsed, Weather)
 
 
@@ -117,9 +119,9 @@ def test_sixteen_at_once_free_and_constrained(client: openai.OpenAI):
     def ask(number: int) -> tuple[int, str, str]:
         kinds: list[dict[str, Any]] = [
             {"max_tokens": 16},
-            {"response_format": schema_format(PERSON), "max_tokens": 120},
+            {"response_format": schema_format(PERSON), "max_tokens": 200, "temperature": 0.3},
             {"extra_body": {"structured_outputs": {"choice": [f"only {number}"]}}, "max_tokens": 20},
-            {"response_format": schema_format(Weather.model_json_schema()), "max_tokens": 120},
+            {"response_format": schema_format(Weather.model_json_schema()), "max_tokens": 200, "temperature": 0.3},
         ]
         options = kinds[number % 4]
         answer = client.chat.completions.create(model="small", messages=TALK, seed=number, **options)

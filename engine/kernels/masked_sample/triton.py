@@ -13,8 +13,8 @@ import triton.language as tl
 from .layout import LogitEdits, SampleResult, SampleSettings
 
 BLOCK = 4096
-_EDIT_BLOCK = 128
-_NUM_WARPS = 8
+EDIT_BLOCK = 128
+NUM_WARPS = 8
 
 
 @triton.jit
@@ -180,7 +180,7 @@ def masked_sample(logits: torch.Tensor, settings: SampleSettings) -> SampleResul
         logits, settings.masks, settings.constrained, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps,
         settings.uniforms, *_edit_pointers(settings.edits, logits), result.token_ids, result.logprobs, result.statuses,
         num_tokens, settings.masks.shape[1],
-        HAS_EDITS=settings.edits is not None, BLOCK=BLOCK, EDIT_BLOCK=_EDIT_BLOCK, num_warps=_NUM_WARPS,
+        HAS_EDITS=settings.edits is not None, BLOCK=BLOCK, EDIT_BLOCK=EDIT_BLOCK, num_warps=NUM_WARPS,
     )  # fmt: skip
     return result
 

@@ -270,3 +270,22 @@ def test_floats_stand_for_the_decimal_that_repr_writes() -> None:
     assert exact(0.1) == Fraction(1, 10)
     assert exact(5e-324) == Fraction(5, 10**324)
     assert exact(-0.0) == 0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "values"),
+    [
+        (NumberSet.literals([3, 2.50, -1e-7]), ["-0.0000001", "2.5", "3"]),
+        (NumberSet.literal(2**200 + 1), [str(2**200 + 1)]),
+        (NumberSet.integers() & NumberSet.range(-1, 2), ["-1", "0", "1", "2"]),
+        (NumberSet.multiple_of(0.25) & ~NumberSet.integers() & NumberSet.range(0, 1), ["0.25", "0.5", "0.75"]),
+        (NumberSet.nothing(), []),
+    ],
+)
+def test_values_are_listed_exactly(numbers: NumberSet, values: list[str]) -> None:
+    assert numbers.values(10) == tuple(map(Decimal, values))
+
+
+@pytest.mark.parametrize("numbers", [NumberSet.all(), NumberSet.range(0, 1), NumberSet.integers(), NumberSet.literals(range(11))])
+def test_values_are_not_listed_beyond_the_cap(numbers: NumberSet) -> None:
+    assert numbers.values(10) is None

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from formcast.engine.config import EngineLimits
+from formcast.engine.kv.manager import KVManager
+from formcast.engine.scheduler import Scheduler, StepPlan, StepResult
+
+SIZE = 4
+
+
+def limits(**overrides) -> EngineLimits:
+    settings = {
+        "max_model_len": 40,
+        "max_num_seqs": 4,
+        "max_num_batched_tokens": 8,
+        "block_size": SIZE,
+        "num_blocks": 12,
+        "max_waiting": 100,
+        "enable_prefix_caching": False,
+    }
+    return EngineLimits(**{**settings, **overrides})
+
+
+class World:
+    """A scheduler and an executor that checks every plan and answers with the token 7."""
+
+    def __init__(self, **overrides):
+        self.limits = limits(**overrides)
+        self.kv = KVManager(self.limits.num_blocks, SIZE, enable_prefix_caching=self.limits.enable_prefix_caching)
+        self.scheduler = Scheduler(self.limits, self.kv)
+        self.tokens: dict[str, list[int]] = {}
+        self.written: dict[int, list[int]] = {}
+
+    def add(self, request_id: str, tokens: list[int], **options) -> None:
+        self.scheduler.add(request_id, tokens, **options)
+        self.tokens[request_id] = list(tokens)
+
+    def finish(self, request_id: str) -> None:
+        self.scheduler.finish(request_id)
+        self.tokens.pop(request_id, None)
+
+    def step(self) -> StepPlan:
+        plan = self.scheduler.schedule()
+        assert plan.num_tokens <= self.limits.max_num_batched_tokens
+        assert len({chunk.request_id for chunk in plan.chunks}) == len(plan.chunks) <= self.limits.max_num_seqs
+        for chunk in plan.chunks:
+            self._write(chunk)
+        new = {request_id: (7,) for request_id in plan.sampling_ids}
+        self.scheduler.commit(plan, StepResult(new_token_ids=new))
+        for request_id in new:
+            self.tokens[request_id].append(7)
+        usage = self.kv.usage
+        assert usage.free + usage.held + usage.cached == usage.total
+        return plan
+
+    def _write(self, chunk) -> None:
+        """A chunk continues its request exactly, and finds all earlier tokens in its blocks."""
+        tokens, stop = self.tokens[chunk.request_id], chunk.start + len(chunk.token_ids)
+        assert list(chunk.token_ids) == tokens[chunk.start : stop] and chunk.token_ids
+        assert chunk.samples == (stop == len(tokens))
+        assert len(chunk.block_ids) * SIZE >= stop
+        for position in range(chunk.start, stop):
+            slots = self.written.setdefault(chunk.block_ids[position // SIZE], [0] * SIZE)
+            slots[position % SIZE] = tokens[position]
+        stored = [self.written[block] for block in chunk.block_ids[: -(-stop // SIZE)]]
+        assert [token for slots in stored for token in slots][:stop] == tokens[:stop]
+
+
+def shape(plan: StepPlan) -> list[tuple[str, int, bool]]:
+    return [(chunk.request_id, len(chunk.token_ids), chunk.samples) for chunk in plan.chunks]
+
+
+def test_a_long_prompt_is_computed_in_chunks_beside_decoding():
+    world = World()
+    world.add("short", [1, 2])
+    world.add("long", list(range(12)))
+    assert shape(world.step()) == [("short", 2, True), ("long", 6, False)]
+    assert shape(world.step()) == [("short", 1, True), ("long", 6, True)]
+    assert shape(world.step()) == [("short", 1, True), ("long", 1, True)]
+
+
+def test_requests_join_and_leave_at_every_step():
+    world = World()
+    world.add("a", [1])
+    world.step()
+    world.add("b", [1, 2])
+    assert shape(world.step()) == [("a", 1, True), ("b", 2, True)]
+    world.finish("a")
+    assert shape(world.step()) == [("b", 1, True)]
+
+
+def test_order_is_by_priority_then_arrival():
+    world = World(max_num_seqs=1)
+    world.add("late", [1], priority=1)
+    world.add("first", [1])
+    world.add("second", [1])
+    order = []
+    while world.scheduler.has_work:
+        (chunk,) = world.step().chunks
+        order.append(chunk.request_id)
+        world.finish(chunk.request_id)
+    assert order == ["first", "second", "late"]
+
+
+def test_a_request_waits_until_blocks_for_its_whole_prompt_are_there():
+    world = World(num_blocks=10, max_num_batched_tokens=40)
+    world.add("a", [1] * 24)
+    world.add("b", [1] * 16)
+    assert shape(world.step()) == [("a", 24, True)]
+    world.finish("a")
+    assert shape(world.step()) == [("b", 16, True)]
+
+
+def test_without_blocks_the_last_in_order_is_computed_again_later():
+    world = World(num_blocks=10, max_num_batched_tokens=40)
+    world.add("a", [1] * 16)
+    world.add("b", [1] * 15)
+    preempted = 0
+    for _ in range(20):
+        preempted += world.step().num_preempted
+    assert preempted == 1
+    assert world.scheduler.num_waiting == 1
+    length = len(world.tokens["b"])
+    world.finish("a")
+    assert shape(world.step()) == [("b", length, True)]
+
+
+def test_a_cached_prefix_is_not_computed_again():
+    world = World(enable_prefix_caching=True, max_num_batched_tokens=40)
+    prompt = list(range(10))
+    world.add("a", prompt)
+    world.step()
+    world.finish("a")
+    world.add("b", prompt)
+    assert shape(world.step()) == [("b", 2, True)]
+    assert world.scheduler.num_cached("b") == 8
+
+
+def test_finishing_twice_or_unknown_has_no_effect():
+    world = World()
+    world.add("a", [1] * 5)
+    world.step()
+    world.finish("a")
+    world.finish("a")
+    world.finish("never")
+    assert world.kv.usage.free == world.kv.usage.total
+    assert world.step().chunks == ()
+
+
+@pytest.mark.parametrize("caching", [False, True])
+@given(seed=st.integers(0, 2**32))
+def test_random_walk(caching, seed):
+    """Whatever comes and goes: plans stay within budget, blocks are conserved, and everyone finishes in the end."""
+    rng = random.Random(seed)
+    world = World(enable_prefix_caching=caching, max_num_batched_tokens=rng.choice([4, 8, 32]), num_blocks=rng.choice([10, 14]))
+    goals: dict[str, int] = {}
+    for index in range(80):
+        if index < 60 and rng.random() < 0.4:
+            prompt = [rng.randrange(2) for _ in range(rng.randrange(1, 25))]
+            world.add(str(index), prompt, priority=rng.choice([0, 0, 1]), salt=rng.choice([None, "s"]))
+            goals[str(index)] = min(len(prompt) + rng.randrange(1, 16), world.limits.max_model_len)
+        if goals and rng.random() < 0.1:
+            victim = rng.choice(sorted(goals))
+            world.finish(victim)
+            del goals[victim]
+        _step_and_finish(world, goals)
+    for _ in range(3000):
+        if not goals:
+            break
+        _step_and_finish(world, goals)
+    assert not goals and not world.scheduler.has_work
+    assert world.kv.usage.held == 0
+
+
+def _step_and_finish(world: World, goals: dict[str, int]) -> None:
+    plan = world.step()
+    assert plan.chunks or not goals
+    for request_id in plan.sampling_ids:
+        if len(world.tokens[request_id]) >= goals[request_id]:
+            world.finish(request_id)
+            del goals[request_id]
+
+
+def test_no_request_starves():
+    """Every request is served within a bounded number of steps although new ones keep coming."""
+    world = World(max_num_seqs=2)
+    served_at: dict[str, int] = {}
+    for step in range(60):
+        world.add(f"r{step}", [1] * 3)
+        for request_id in world.step().sampling_ids:
+            if len(world.tokens[request_id]) >= 5:
+                served_at[request_id] = step
+                world.finish(request_id)
+    order = [int(request_id[1:]) for request_id in served_at]
+    assert order == sorted(order) and len(order) >= 50

@@ -1,0 +1,115 @@
+"""Every bit of a mask against trying the tokens one by one."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from formcast import Grammar, compile_grammar
+from formcast.fsm_cache import fill_masks
+
+from toy_vocabulary import EOS, brute_force, mask_of, vocabulary
+
+GRAMMARS = {
+    "any": Grammar.json_schema(True),
+    "any value, free whitespace": Grammar.json_schema(True, whitespace="any"),
+    "object": Grammar.json_schema({"type": "object", "properties": {"name": {"type": "string"}, "id": {"type": "integer"}}, "required": ["name"]}),
+    "object, any order": Grammar.json_schema(
+        {"type": "object", "properties": {"name": {}, "ab": {"type": "number"}, "abc": {}}, "required": ["abc"]}, property_order="any"
+    ),
+    "closed": Grammar.json_schema({"properties": {"a": {"type": "boolean"}, "ab": {"enum": ["abc", None, 12]}}, "additionalProperties": False}),
+    "lengths": Grammar.json_schema({"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 3}, "maxItems": 2}),
+    "pattern": Grammar.json_schema({"type": "string", "pattern": "^[a-zé]{1,4}( the)?$"}),
+    "pattern keys": Grammar.json_schema({"type": "object", "patternProperties": {"^a": {"type": "null"}, "b$": {"type": ["null", "string"]}}, "additionalProperties": False}),
+    "few pattern keys": Grammar.json_schema({"type": "object", "patternProperties": {"^(a|ab|é)$": {}}, "additionalProperties": False, "minProperties": 2}),
+    "union": Grammar.json_schema({"anyOf": [{"properties": {"a": {"const": 1}}, "required": ["a"], "type": "object"}, {"properties": {"a": {"type": "string"}}, "type": "object"}, {"type": "array"}]}),
+    "recursive": Grammar.json_schema({"type": "array", "items": {"$ref": "#"}}),
+    "separators": Grammar.json_schema({"type": "object"}, separators=(", ", ": ")),
+    "regex": Grammar.regex("(ab|abc|é+)*12?"),
+    "choice": Grammar.choice(["ab", "abc", "name", "日本"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_mask_equals_brute_force_on_random_reachable_states(name: str) -> None:
+    fsm = compile_grammar(GRAMMARS[name], vocabulary())
+    rng = random.Random(name)
+    for _ in range(6):
+        cursor = fsm.cursor()
+        for _ in range(14):
+            allowed = mask_of(cursor)
+            assert allowed == brute_force(cursor)
+            tokens = sorted(allowed - {EOS})
+            if not tokens:
+                break
+            assert cursor.advance(rng.choice(tokens))
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_end_tokens_are_set_exactly_where_the_text_may_end(name: str) -> None:
+    cursor = compile_grammar(GRAMMARS[name], vocabulary()).cursor()
+    rng = random.Random(name)
+    for _ in range(20):
+        allowed = mask_of(cursor)
+        assert (EOS in allowed) == cursor.accepting
+        tokens = sorted(allowed - {EOS})
+        if not tokens:
+            break
+        cursor.advance(rng.choice(tokens))
+
+
+def test_special_unused_and_padding_tokens_are_never_allowed() -> None:
+    vocab = vocabulary()
+    cursor = compile_grammar(Grammar.json_schema(True), vocab).cursor()
+    for token in (1, 2, *range(len(vocab.token_bytes) - 7, vocab.vocab_size)):
+        assert token not in mask_of(cursor)
+        assert not cursor.advance(token)
+    assert not cursor.advance(-1)
+    assert not cursor.advance(vocab.vocab_size)
+
+
+def test_tokens_with_the_same_bytes_are_allowed_together() -> None:
+    vocab = vocabulary()
+    same = [t for t, data in enumerate(vocab.token_bytes) if data == b"ab"]
+    assert len(same) == 2
+    assert set(same) <= mask_of(compile_grammar(Grammar.choice(["abc"]), vocab).cursor())
+
+
+def test_fill_masks_leaves_unconstrained_rows_alone() -> None:
+    vocab = vocabulary()
+    cursor = compile_grammar(Grammar.json_object(), vocab).cursor()
+    rows = np.full((3, vocab.row_words), 7, np.int32)
+    fill_masks([None, cursor, None], rows)
+    assert (rows[0] == 7).all() and (rows[2] == 7).all()
+    alone = np.zeros(vocab.row_words, np.int32)
+    cursor.fill_mask(alone)
+    assert (rows[1] == alone).all()
+
+
+def test_a_row_of_the_wrong_shape_or_type_is_refused() -> None:
+    vocab = vocabulary()
+    cursor = compile_grammar(Grammar.json_object(), vocab).cursor()
+    with pytest.raises(ValueError, match="mask row"):
+        cursor.fill_mask(np.zeros(vocab.row_words + 1, np.int32))
+    with pytest.raises(ValueError, match="mask row"):
+        cursor.fill_mask(np.zeros(vocab.row_words, np.int64))
+
+
+def test_masks_are_the_same_when_their_memory_is_tiny() -> None:
+    from formcast.fsm_cache.token_fsm import TokenFSM
+
+    vocab = vocabulary()
+    small = TokenFSM(GRAMMARS["object"].compile(), vocab, vocab.string_tables, max_mask_bytes=1)
+    large = compile_grammar(GRAMMARS["object"], vocab)
+    a, b = small.cursor(), large.cursor()
+    rng = random.Random(1)
+    for _ in range(20):
+        allowed = mask_of(a)
+        assert allowed == mask_of(b)
+        tokens = sorted(allowed - {EOS})
+        if not tokens:
+            break
+        token = rng.choice(tokens)
+        assert a.advance(token) and b.advance(token)

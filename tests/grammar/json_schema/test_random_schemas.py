@@ -1,0 +1,62 @@
+"""Random schemas against `jsonschema`: the same verdicts on values, and only valid texts from random walks."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from schemas_strategy import SCHEMAS, VALUES, is_valid
+from toy_vocabulary import vocabulary, walk
+
+from formcast import Grammar, GrammarError, LimitError
+
+VOCAB = vocabulary()
+_SETTINGS = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+def grammar_of(schema: Any, **options: Any) -> Grammar | None:
+    """None when the schema admits nothing or costs more than the budgets."""
+    try:
+        grammar = Grammar.json_schema(schema, **options)
+        grammar.accepts("")
+    except LimitError:
+        return None
+    except GrammarError as error:
+        assert "no finite value" in error.reason, error
+        return None
+    return grammar
+
+
+@_SETTINGS
+@given(SCHEMAS, st.lists(VALUES, min_size=1, max_size=6))
+def test_verdicts_equal_jsonschema(schema: Any, values: list[Any]) -> None:
+    grammar = grammar_of(schema, property_order="any")
+    for value in values:
+        expected = is_valid(schema, value)
+        if grammar is None:
+            assert not expected, "a value satisfies the schema, yet it was refused"
+        else:
+            assert grammar.accepts(json.dumps(value)) == expected
+            assert grammar.accepts(json.dumps(value, ensure_ascii=False, indent=1)) == expected
+
+
+@_SETTINGS
+@given(SCHEMAS, st.sampled_from(["schema", "any"]), st.integers(0, 1000))
+def test_random_walks_end_valid_and_never_get_stuck(schema: Any, order: str, seed: int) -> None:
+    grammar = grammar_of(schema, property_order=order)
+    assume(grammar is not None)
+    assert grammar is not None
+    rng = random.Random(seed)
+    for _ in range(2):
+        text = walk(grammar, VOCAB, rng)
+        if text is not None:
+            pairs: list[tuple[str, Any]] = []
+            value = json.loads(text, object_pairs_hook=lambda p: (pairs.extend(p), dict(p))[1] if len(dict(p)) == len(p) else _fail(p))
+            assert is_valid(schema, value), text
+
+
+def _fail(pairs: list[tuple[str, Any]]) -> Any:
+    raise AssertionError(f"a key occurs twice: {pairs}")

@@ -48,6 +48,7 @@ class RuntimeOptions:
                 f"tensor_parallel_size={self.tensor_parallel_size} is not supported yet: a model runs on one device (1)",
                 param="tensor_parallel_size",
             )
+        self.engine_config()  # refuses what is out of range now, not after the model is loaded
 
     def engine_config(self) -> EngineConfig:
         return EngineConfig(

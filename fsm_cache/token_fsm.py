@@ -166,7 +166,7 @@ class TokenFSM:
         np.bitwise_or(row, self._tables.plain_row(room), out=row)
         self._walk(node, self._tables.rest, row)
 
-    def _plain_room(self, node: int) -> int | None | object:
+    def _plain_room(self, node: int) -> int | object | None:
         """How many more characters of any kind fit into the string at `node`; _NOT_PLAIN where it is no such string."""
         machine = self._machine
         kind, a, b, c, parent = (int(x) for x in machine.nodes[node, [KIND, A, B, C, PARENT]])

@@ -63,7 +63,11 @@ from .machine_layout import (
     OBJECT_OPEN,
     OFF,
     OUTCOME,
+    P_ALTERNATIVES,
+    P_LIST,
+    P_NULLABLE,
     PARENT,
+    POSITION,
     ROW,
     SET,
     V_ARRAYS,
@@ -282,6 +286,65 @@ def append_decoded(nodes, buckets, header, text, raw, byte):
     return make_node(nodes, buckets, header, CHAR, 0x80 | (code & 0x3F), 0, 0, text, 1)
 
 
+@njit(i4(i4, i4), cache=True, nogil=True)
+def utf16_unit(code, second):
+    """First or second UTF-16 unit of a code point; -1 where it has no second one."""
+    if code < 0x10000:
+        return np.int32(-1) if second else code
+    if second:
+        return np.int32(0xDC00) + ((code - np.int32(0x10000)) & 0x3FF)
+    return np.int32(0xD800) + ((code - np.int32(0x10000)) >> 10)
+
+
+@njit(i4(P, i4, i4), cache=True, nogil=True)
+def escape_fits(nodes, raw, code):
+    """Whether the open escape `raw` (newest byte first) can become the character `code`."""
+    length = np.int32(0)
+    at = raw
+    while at != NIL:
+        length += 1
+        at = nodes[at * NODE + PARENT]
+    at = raw
+    position = length - 1  # of the byte at `at`: 0 backslash, 1 u, 2-5 digits, 6 backslash, 7 u, 8-11 digits
+    while at != NIL:
+        second = position >= 8
+        place = position - 8 if second else position - 2
+        if 0 <= place < 4:
+            unit = utf16_unit(code, np.int32(second))
+            if unit < 0 or (unit >> (4 * (3 - place))) & 0xF != hex_value(nodes[at * NODE + A]):
+                return np.int32(0)
+        at = nodes[at * NODE + PARENT]
+        position -= 1
+    return np.int32(1)
+
+
+@njit(i4(P, i4, i4, i4), cache=True, nogil=True)
+def seen_through(nodes, extras, text, raw):
+    """How many of the extra keys seen continue `text` with a character that the open escape `raw` can become."""
+    count = np.int32(0)
+    while extras != NIL:
+        t = nodes[extras * NODE + A]
+        b0 = b1 = b2 = b3 = np.int32(0)  # the bytes after `text` once the walk ends there
+        while t != text and t != NIL:
+            b3 = b2
+            b2 = b1
+            b1 = b0
+            b0 = nodes[t * NODE + A]
+            t = nodes[t * NODE + PARENT]
+        if t == text and nodes[extras * NODE + A] != text:
+            if b0 < 0x80:
+                code = b0
+            elif b0 < 0xE0:
+                code = ((b0 & 0x1F) << 6) | (b1 & 0x3F)
+            elif b0 < 0xF0:
+                code = ((b0 & 0x0F) << 12) | ((b1 & 0x3F) << 6) | (b2 & 0x3F)
+            else:
+                code = ((b0 & 0x07) << 18) | ((b1 & 0x3F) << 12) | ((b2 & 0x3F) << 6) | (b3 & 0x3F)
+            count += escape_fits(nodes, raw, np.int32(code))
+        extras = nodes[extras * NODE + PARENT]
+    return count
+
+
 @njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4), cache=True, nogil=True)
 def step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
     """One byte inside an object key. While `masking`, text that cannot repeat a seen key is not remembered."""
@@ -322,8 +385,6 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
     if masking and extras == NIL:
         return make_node(nodes, buckets, header, KEY, target, OFF, NIL, after, 1)
     if flags & F_ESCAPE:
-        if tails >= 0 and extras != NIL and byte == 117:
-            return np.int32(DEAD)  # a \u spelling would hide which keys are left
         raw = make_node(nodes, buckets, header, CHAR, byte, 0, 0, raw, 1)
     elif rows[row * ROW + FLAGS] & F_ESCAPE:
         if text != OFF:
@@ -333,9 +394,9 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
         text = make_node(nodes, buckets, header, CHAR, byte, 0, 0, text, np.int32(1 - masking))
         if text < 0:
             text = np.int32(OFF)
-    if tails > 0 and text != OFF and raw == NIL and extras != NIL:
-        declared = any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI])
-        if declared == 0 and seen_below(nodes, extras, text) >= tails:
+    if tails > 0 and text != OFF and extras != NIL:
+        seen = seen_below(nodes, extras, text) if raw == NIL else seen_through(nodes, extras, text, raw)
+        if seen >= tails and any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI]) == 0:
             return np.int32(DEAD)
     return make_node(nodes, buckets, header, KEY, target, text, raw, after, 1)
 
@@ -413,6 +474,31 @@ def begin_item(nodes, buckets, rows, table, values, frames, transitions, header,
     return count
 
 
+@njit(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4), cache=True, nogil=True)
+def step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count):
+    """First byte after a place in a context-free grammar, without what follows a nullable one. Answers the count, or a code."""
+    at = values[nodes[node * NODE + A]]
+    parent = nodes[node * NODE + PARENT]
+    alternatives = table[at + P_ALTERNATIVES]
+    at += P_LIST
+    for _ in range(alternatives):
+        row = table[at]
+        pushes = table[at + 1]
+        if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, row, 0)
+        target = rows[row * ROW + byte]
+        if target >= 0:
+            inner = parent
+            for k in range(pushes):
+                inner = make_node(nodes, buckets, header, POSITION, table[at + 1 + pushes - k], 0, 0, inner, 1)
+            out[count] = inner if target == FINAL_ROW else make_node(nodes, buckets, header, LEAF, target, 0, 0, inner, 1)
+            count += 1
+            if count >= OUT_SIZE // 2:
+                return ask(header, 0, 0, 0)
+        at += 2 + pushes
+    return count
+
+
 @njit(i4(P, P, P, P, P, P, P, P, i4), cache=True, nogil=True)
 def may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
     """Whether an object (any of its nodes) can take one more key."""
@@ -485,6 +571,17 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 out[count] = make_node(nodes, buckets, header, LEAF, target, 0, 0, nodes[node * NODE + PARENT], 1)
                 count += 1
             if rows[row * ROW + FLAGS] & F_ACCEPT:
+                out[half + pending] = nodes[node * NODE + PARENT]
+                pending += 1
+            continue
+        if kind == POSITION:
+            at = values[nodes[node * NODE + A]]
+            if at < 0:
+                return ask(header, NEED_VALUE, nodes[node * NODE + A], 0)
+            count = step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count)
+            if count < 0:
+                return count
+            if table[at + P_NULLABLE]:
                 out[half + pending] = nodes[node * NODE + PARENT]
                 pending += 1
             continue
@@ -577,8 +674,8 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
     return union(nodes, buckets, header, out, count)
 
 
-@njit(i4(P, P, P, i4, P), cache=True, nogil=True)
-def may_end(nodes, rows, header, state, out):
+@njit(i4(P, P, P, P, P, i4, P), cache=True, nogil=True)
+def may_end(nodes, rows, table, values, header, state, out):
     """1 if the text may end in this state, 0 if not, or NEED."""
     pending = 0
     if nodes[state * NODE + KIND] == SET:
@@ -594,6 +691,13 @@ def may_end(nodes, rows, header, state, out):
         node = out[pending]
         kind = nodes[node * NODE + KIND]
         row = nodes[node * NODE + A]
+        if kind == POSITION:
+            if values[row] < 0:
+                return ask(header, NEED_VALUE, row, 0)
+            if table[values[row] + P_NULLABLE]:
+                out[pending] = nodes[node * NODE + PARENT]
+                pending += 1
+            continue
         if kind == END:
             row = nodes[node * NODE + B]
         elif kind != LEAF:
@@ -623,8 +727,8 @@ def addresses(memory):
 @njit(i4(MEMORY, i4, i4_1), cache=True, nogil=True)
 def accepting(memory, state, out):
     """1 if the text may end in `state`, 0 if not, or NEED. `out` is scratch of OUT_SIZE ints."""
-    nodes, _, rows, _, _, _, _, header = addresses(memory)
-    return may_end(nodes, rows, header, state, pointer(out))
+    nodes, _, rows, table, values, _, _, header = addresses(memory)
+    return may_end(nodes, rows, table, values, header, state, pointer(out))
 
 
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)

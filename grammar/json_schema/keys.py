@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
@@ -27,33 +26,23 @@ class _State(NamedTuple):
     classes: tuple[int | None, ...]  # state of each class automaton, None where it is dead
 
 
-@dataclass(frozen=True)
-class NameClass:
-    """Undeclared names that are told apart from others by patterns.
-
-    Attributes:
-        automaton: the names, without declared ones unless every string belongs to the class.
-    """
-
-    automaton: CharAutomaton
-
-
 class Keys(KeyAutomaton):
     """Product of the declared names and the automata of the classes.
 
     Args:
         names: declared names, sorted by code point; outcome i is `names[i]`.
-        classes: disjoint classes of the other names; outcome CLASS_BASE + j is class j.
+        classes: automata of disjoint classes of the other names (without declared ones, unless every string belongs to the
+            class), None for one that no member may have; outcome CLASS_BASE + j is class j.
     """
 
-    def __init__(self, names: Sequence[str], classes: Sequence[NameClass]):
+    def __init__(self, names: Sequence[str], classes: Sequence[CharAutomaton | None]):
         self._sorted = names
         self._classes = classes
         self._states: list[_State] = []
         self._ids: dict[_State, int] = {}
         self._edges: dict[int, tuple[Edge, ...]] = {}
         whole = _Names(0, len(names), 0) if names else None
-        self._start = self._intern(_State(whole, tuple(c.automaton.start for c in classes)))
+        self._start = self._intern(_State(whole, tuple(None if c is None else c.start for c in classes)))
 
     @property
     def start(self) -> int:
@@ -71,7 +60,8 @@ class Keys(KeyAutomaton):
         if names is not None and len(self._sorted[names.lo]) == names.depth:
             return names.lo
         for j, state in enumerate(classes):
-            if state is not None and self._classes[j].automaton.accepting(state):
+            automaton = self._classes[j]
+            if automaton is not None and state is not None and automaton.accepting(state):
                 return CLASS_BASE + j
         return None
 
@@ -88,10 +78,10 @@ class Keys(KeyAutomaton):
         names, classes = self._states[q]
         bits, tails, every, unbounded = 0, 0, False, False
         for j, state in enumerate(classes):
-            if state is None:
+            automaton = self._classes[j]
+            if automaton is None or state is None:
                 continue
             bits |= 1 << j
-            automaton = self._classes[j].automaton
             if automaton.universal(state):
                 every = True
                 continue
@@ -113,7 +103,7 @@ class Keys(KeyAutomaton):
             for code, names in chars:
                 yield code, code, self._intern(_State(names, ()))
             return
-        layers = [self._classes[j].automaton.edges(s) if s is not None else () for j, s in enumerate(state.classes)]
+        layers = [() if a is None or q is None else a.edges(q) for a, q in zip(self._classes, state.classes, strict=True)]
         cuts = {0, MAX_CODE_POINT + 1}
         for code, _ in chars:
             cuts |= {code, code + 1}

@@ -23,8 +23,7 @@ SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas")
 SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 SCHEMAS = ("items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else")
 ANNOTATIONS = frozenset(
-    "$schema $id id $anchor $dynamicAnchor $recursiveAnchor $comment $defs definitions $vocabulary title description default examples example "
-    "deprecated readOnly writeOnly contentEncoding contentMediaType contentSchema discriminator externalDocs xml".split()
+    ["$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$comment", "$defs", "definitions", "$vocabulary", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml"]
 )
 
 

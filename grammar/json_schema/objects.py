@@ -7,12 +7,13 @@ from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LimitError
+from ..languages import CharAutomaton
 from ..lowering import Lowering
 from ..machine import ObjectFrame, Transition
 from ..machine_layout import CLASS_BASE
 from ..regex import Language
 from .expand import members
-from .keys import Keys, NameClass
+from .keys import Keys
 from .nodes import NOTHING, Node
 from .shapes import ObjectShape
 
@@ -250,10 +251,11 @@ class ObjectFrames:
 
     @cached_property
     def _key_row(self) -> int | None:
-        classes: list[NameClass] = []
-        for c in self._names.classes:
+        limits = self._compiler.expander.limits
+        classes: list[CharAutomaton | None] = []
+        for j, c in enumerate(self._names.classes):
             language = c.language if c.language is not None else Language.anything()
-            classes.append(NameClass(language.automaton(self._compiler.expander.limits)))
+            classes.append(language.automaton(limits) if self._names.live_classes >> j & 1 else None)
         if not self._sorted and not classes:
             return None
         keys = Keys(self._sorted, classes)
@@ -371,7 +373,7 @@ class ObjectFrames:
 
     def _free_to_add(self, at: _At, name: str) -> bool:
         more = _closure((name,), self._shape) - {name} if self._shape.dependencies else ()
-        return all(n in at.seen or self._can_come(at, n) and self._names.usable(n) for n in more)
+        return all(n in at.seen or (self._can_come(at, n) and self._names.usable(n)) for n in more)
 
     def _witnesses_need(self, at: _At, pending: set[str]) -> int | None:
         """Members needed beyond the pending ones so that every open witness is met; None if some cannot be."""

@@ -10,12 +10,44 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ..errors import GrammarError, LimitError
+from ..limits import Limits
 from ..regex import Language
 from .nodes import EVERYTHING, NOTHING, Node, Nodes
 from .numbers import NumberSet
 
 MAX_ALTERNATIVES = 2_000  # array or object shapes of one schema place
 LITERALS = frozenset({"null", "true", "false"})
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Numbers by spelling: `plain` without point and exponent (`12`), `other` with one (`12.0`, `1e3`).
+
+    The two differ only in draft 4, where a number with a fraction part is no integer whatever its value.
+    """
+
+    plain: NumberSet
+    other: NumberSet
+
+    @staticmethod
+    def of(values: NumberSet) -> Numbers:
+        return Numbers(values, values)
+
+    def is_empty(self, limits: Limits) -> bool:
+        return (self.plain & NumberSet.integers()).is_empty(limits) and self.other.is_empty(limits)
+
+    def __and__(self, numbers: Numbers) -> Numbers:
+        return Numbers(self.plain & numbers.plain, self.other & numbers.other)
+
+    def __or__(self, numbers: Numbers) -> Numbers:
+        return Numbers(self.plain | numbers.plain, self.other | numbers.other)
+
+    def __invert__(self) -> Numbers:
+        return Numbers(~self.plain, ~self.other)
+
+
+ALL_NUMBERS = Numbers.of(NumberSet.all())
+NO_NUMBERS = Numbers.of(NumberSet.nothing())
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +165,14 @@ class ObjectShape:
 @dataclass(frozen=True, slots=True)
 class Shapes:
     literals: frozenset[str]
-    number: NumberSet
+    number: Numbers
     string: StringSet
     arrays: tuple[ArrayShape, ...]
     objects: tuple[ObjectShape, ...]
 
 
-ALL_SHAPES = Shapes(LITERALS, NumberSet.all(), StringSet(), (ArrayShape(),), (ObjectShape(),))
-NO_SHAPES = Shapes(frozenset(), NumberSet.nothing(), NO_STRING, (), ())
+ALL_SHAPES = Shapes(LITERALS, ALL_NUMBERS, StringSet(), (ArrayShape(),), (ObjectShape(),))
+NO_SHAPES = Shapes(frozenset(), NO_NUMBERS, NO_STRING, (), ())
 
 
 def intersect(nodes: Nodes, a: Shapes, b: Shapes) -> Shapes:

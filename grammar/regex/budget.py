@@ -5,6 +5,11 @@ from __future__ import annotations
 from ..errors import LimitError
 from ..limits import Limits
 
+# Prices in units of `Limits.max_steps`, in proportion to the time (about 2 us a unit on common hardware).
+ROW_PRICE = 4
+NODE_PRICE = 4
+PART_PRICE = 1
+
 
 class Budget:
     """Work units and states left for one pattern or one automaton.

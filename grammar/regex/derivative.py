@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from . import nodes
-from .budget import Budget
+from .budget import NODE_PRICE, PART_PRICE, ROW_PRICE, Budget
 from .charset import ALL_CHARS, CharSet, partition
 from .nodes import (
     EMPTY,
@@ -86,18 +86,18 @@ def _located(node: Node, parts: list[Node]) -> Node:
     return nodes.rebuild(node, tuple(parts)) if parts else node
 
 
-def unroll(node: Node) -> Node:
+def unroll(node: Node, budget: Budget) -> Node:
     """A LOOP as its first round, or its tail if no round is left to do."""
     if node.first_round is None:
         body, tail = node.items
         fewer = None if node.hi is None else node.hi - 1
         rest = nodes.loop(body, tail, max(node.lo - 1, 0), fewer, node.var)
-        first = substitute(body, node.var, rest)
+        first = substitute(body, node.var, rest, budget)
         node.first_round = first if node.lo else nodes.alt([first, tail])
     return node.first_round
 
 
-def substitute(node: Node, var: int, value: Node) -> Node:
+def substitute(node: Node, var: int, value: Node, budget: Budget) -> Node:
     """`node` with every free `VAR(var)` replaced by `value`."""
     bit = 1 << var
     memo: dict[int, Node] = {}
@@ -116,6 +116,7 @@ def substitute(node: Node, var: int, value: Node) -> Node:
                 stack.extend(missing)
             else:
                 stack.pop()
+                budget.spend(NODE_PRICE * len(current.items))
                 memo[current.uid] = nodes.rebuild(current, tuple([memo[item.uid] for item in current.items]))
     return memo[node.uid]
 
@@ -127,20 +128,20 @@ def _evaluate(node: Node, budget: Budget) -> None:
         if (current.row if want == _ROW else current.shifts) is not None:
             stack.pop()
             continue
-        needed = _row_needs(current) if want == _ROW else _shift_needs(current)
+        needed = _row_needs(current, budget) if want == _ROW else _shift_needs(current)
         missing = [task for task in needed if (task[0].row if task[1] == _ROW else task[0].shifts) is None]
         if missing:
             stack.extend(missing)
             continue
         stack.pop()
-        budget.spend(1)
+        budget.spend(ROW_PRICE)
         if want == _ROW:
             current.row = _row(current, budget)
         else:
             current.shifts = _shifts(current, budget)
 
 
-def _row_needs(node: Node) -> Sequence[_Task]:
+def _row_needs(node: Node, budget: Budget) -> Sequence[_Task]:
     kind = node.kind
     if kind == KIND_CAT:
         head, tail = node.items
@@ -153,7 +154,7 @@ def _row_needs(node: Node) -> Sequence[_Task]:
     if kind in (KIND_ALT, KIND_AND, KIND_NOT, KIND_REP, KIND_SEAL):
         return [(item, _ROW) for item in node.items]
     if kind == KIND_LOOP:
-        return [(unroll(node), _ROW)]
+        return [(unroll(node, budget), _ROW)]
     return ()
 
 
@@ -178,7 +179,7 @@ def _row(node: Node, budget: Budget) -> Row:
     if kind == KIND_SEAL:
         return node.items[0].row or ()
     if kind == KIND_LOOP:
-        return unroll(node).row or ()
+        return unroll(node, budget).row or ()
     if kind in (KIND_EMPTY, KIND_EPSILON, KIND_BEHIND):
         return ()
     raise AssertionError(f"a node of kind {kind} has no derivative")
@@ -202,7 +203,7 @@ def _appended(before: Row, rest: Node, budget: Budget) -> Row:
 def _append(target: Node, rest: Node, budget: Budget) -> Node:
     # Distributing over the alternatives of a derivative keeps its terms flat (Antimirov's partial derivatives).
     if target.kind == KIND_ALT:
-        budget.spend(len(target.items))
+        budget.spend(NODE_PRICE * len(target.items))
         return nodes.alt([nodes.cat(item, rest, budget) for item in target.items])
     return nodes.cat(target, rest, budget)
 
@@ -216,7 +217,7 @@ def _moved(before: Row, moves: Row, budget: Budget) -> Row:
         indexes = _bits(mask)
         if len(indexes) == 2:
             target, tail = before[indexes[0]][1], moves[indexes[1] - len(before)][1]
-            budget.spend(1)
+            budget.spend(NODE_PRICE)
             pairs.append((cell, _append(target, tail, budget)))
     return _merged(pairs)
 
@@ -231,21 +232,21 @@ def _union(rows: list[Row], budget: Budget) -> Row:
             else:
                 known.append(target)
     targets = list(grouped.values())
-    budget.spend(len(targets))
+    budget.spend(PART_PRICE * len(targets))
     pairs: list[tuple[CharSet, Node]] = []
     for cell, mask in partition(tuple(grouped)):
         if mask & (mask - 1):
             together = [node for index in _bits(mask) for node in targets[index]]
         else:
             together = targets[mask.bit_length() - 1]
-        budget.spend(len(together) >> 3)
+        budget.spend(PART_PRICE * len(together))
         pairs.append((cell, nodes.alt(together) if len(together) > 1 else together[0]))
     return _merged(pairs)
 
 
 def _meet(rows: list[Row], budget: Budget) -> Row:
     flat = [pair for one in rows for pair in one]
-    budget.spend(len(flat))
+    budget.spend(PART_PRICE * len(flat))
     pairs: list[tuple[CharSet, Node]] = []
     if flat:
         for cell, mask in partition(tuple([cell for cell, _ in flat])):
@@ -292,7 +293,7 @@ def _shifts(node: Node, budget: Budget) -> Row:
         items = list(node.items)
         for index in _bits(mask):
             items[owners[index]] = moves[index][1]
-        budget.spend(len(items))
+        budget.spend(NODE_PRICE * len(items))
         pairs.append((cell, nodes.rebuild(node, tuple(items))))
     return _merged(pairs, keep_empty=True)
 

@@ -13,7 +13,7 @@ from ..errors import LimitError
 from .budget import Budget
 from .charset import ALL_CHARS
 from .derivative import locate, row
-from .lengths import bits_up_to, length_bits
+from .lengths import length_bits
 from .nodes import EPSILON, KIND_ALT, KIND_AND, KIND_CAT, KIND_CHARS, KIND_REP, Node
 
 # A set of lengths is a big int: beyond this many bits exploring is cheaper.

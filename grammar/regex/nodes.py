@@ -24,7 +24,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from .budget import Budget
+from .budget import NODE_PRICE, Budget
 from .charset import ALL_CHARS, CharSet
 
 KIND_EMPTY: Final = 0
@@ -299,7 +299,7 @@ def cat(head: Node, tail: Node, budget: Budget | None = None) -> Node:
             spine.append(head.items[0])
             head = head.items[1]
         if budget is not None:
-            budget.spend(len(spine))
+            budget.spend(NODE_PRICE * len(spine))
         result = _cat(head, tail)
         for part in reversed(spine):
             result = _cat(part, result)

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from ..errors import GrammarError, LimitError
 from . import nodes
-from .budget import Budget
+from .budget import NODE_PRICE, Budget
 from .charset import CharSet
 from .nodes import EPSILON, Node
 from .syntax import Alternatives, Atomic, Item, Lookahead, Lookbehind, Repetition, Sequence
@@ -23,9 +23,6 @@ FLAG_ASCII = 16
 _PLAIN_RUN = re.compile(r"[^\\^$.|?*+()\[\]{}]+")
 _DIGITS = re.compile(r"[0-9]*")
 _MAX_COUNT_DIGITS = 10
-
-# Work units for one element of a pattern: parsing one takes as long as a few derivatives.
-_ATOM_PRICE = 2
 
 
 class Group:
@@ -83,7 +80,7 @@ class Parser(ABC):
         while self.pos < end:
             handler = atoms.get(text[self.pos])
             if handler is not None:
-                self.budget.spend(_ATOM_PRICE)
+                self.budget.spend(NODE_PRICE)
                 handler()
             else:
                 self._plain()
@@ -182,7 +179,7 @@ class Parser(ABC):
         """Add literal characters."""
         if self.flags & FLAG_IGNORE_CASE:
             for char in found:
-                self.budget.spend(_ATOM_PRICE)
+                self.budget.spend(NODE_PRICE)
                 self.add(nodes.chars(self.fold(CharSet.single(ord(char)))))
         else:
             self._group.text.append(found)

@@ -13,7 +13,7 @@ from typing import Literal
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from . import nodes
-from .budget import Budget
+from .budget import NODE_PRICE, Budget
 from .derivative import locate, row, substitute
 from .ecma import EcmaParser
 from .nodes import ANYTHING, EMPTY, EPSILON, KIND_ALT, KIND_AND, KIND_BEHIND, KIND_CAT, KIND_LOOP, KIND_REP, KIND_VAR, Node
@@ -98,7 +98,7 @@ class _Translator:
                 steps.pop()
                 value = stop.value
             else:
-                self._budget.spend(1)
+                self._budget.spend(NODE_PRICE)
                 value = None
                 steps.append(self._steps(*wanted))
         if value is None:
@@ -150,7 +150,7 @@ class _Translator:
         # Rounds that read nothing add no string beyond the required ones: leave them out there.
         if lo > _MAX_EMPTY_ROUNDS:
             raise GrammarError("a repetition of assertions that may read nothing is too long", position=item.position)
-        result = nodes.loop(guarded(body, var), rest, 0, None if hi is None else hi - lo, var)
+        result = nodes.loop(guarded(body, var, self._budget), rest, 0, None if hi is None else hi - lo, var)
         for _ in range(lo):
             result = yield item.body, result
         return result
@@ -178,7 +178,7 @@ class _Translator:
         raise GrammarError("a possessive quantifier that may change what is matched is not supported", position=item.position)
 
 
-def guarded(node: Node, var: int) -> Node:
+def guarded(node: Node, var: int, budget: Budget) -> Node:
     """`node` without the strings that reach `VAR(var)` before a character was read."""
     bit = 1 << var
     memo: dict[int, Node] = {}
@@ -194,7 +194,8 @@ def guarded(node: Node, var: int) -> Node:
             stack.extend(missing)
             continue
         stack.pop()
-        memo[current.uid] = _guard(current, bit, [memo[part.uid] for part in parts])
+        budget.spend(NODE_PRICE * (1 + len(parts)))
+        memo[current.uid] = _guard(current, bit, [memo[part.uid] for part in parts], budget)
     return memo[node.uid]
 
 
@@ -208,7 +209,7 @@ def _unguarded_parts(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def _guard(node: Node, bit: int, parts: list[Node]) -> Node:
+def _guard(node: Node, bit: int, parts: list[Node], budget: Budget) -> Node:
     if not node.free & bit:
         return node
     if node.kind == KIND_VAR:
@@ -220,7 +221,7 @@ def _guard(node: Node, bit: int, parts: list[Node]) -> Node:
     head, tail = node.items
     if node.kind == KIND_LOOP:
         fewer = None if node.hi is None else node.hi - 1
-        return nodes.alt((parts[0], substitute(head, node.var, nodes.loop(head, tail, 0, fewer, node.var))))
+        return nodes.alt((parts[0], substitute(head, node.var, nodes.loop(head, tail, 0, fewer, node.var), budget)))
     if head.kind == KIND_BEHIND:
         return nodes.cat(head, parts[0])
     return nodes.alt((nodes.cat(_not_empty(head), tail), parts[0]))

@@ -20,7 +20,7 @@ def run_formcast(*arguments: str, stdin: str | bytes = b"") -> subprocess.Comple
 
 @dataclass(kw_only=True)
 class Server:
-    """A `formcast serve` process on a free port.
+    """A server process that says on stderr where it is ready.
 
     Attributes:
         url: as it announced it.
@@ -32,8 +32,12 @@ class Server:
     url: str = ""
 
     @classmethod
-    def start(cls, *arguments: str) -> Server:
-        command = [*FORMCAST, "serve", *arguments, "--port", "0"]
+    def serve(cls, *arguments: str) -> Server:
+        """`formcast serve` on a free port."""
+        return cls.start(*FORMCAST, "serve", *arguments, "--port", "0")
+
+    @classmethod
+    def start(cls, *command: str) -> Server:
         server = cls(process=subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True))
         server._wait_until_ready()
         return server

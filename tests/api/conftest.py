@@ -20,7 +20,9 @@ def model() -> str:
 @pytest.fixture(scope="session")
 def server(model: str) -> Iterator[Server]:
     """A server that all tests share; they may not stop it."""
-    started = Server.start(model, "--api-key", API_KEY, "--served-model-name", "small", model, "--max-model-len", "2048")
+    started = Server.serve(
+        model, "--api-key", API_KEY, "--served-model-name", "small", model, "--max-model-len", "2048", "--max-num-seqs", "16"
+    )
     yield started
     started.kill()
 

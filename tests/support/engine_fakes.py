@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -42,7 +43,7 @@ def tiny_llama(*, num_tokens: int = NUM_TOKENS, max_len: int = 256, seed: int = 
 def random_module(config: Any, *, seed: int = 0, dtype: torch.dtype = torch.float32, attention: str = IMPLEMENTATION) -> torch.nn.Module:
     """A module with random weights; the same seed gives the same weights for every attention implementation."""
     torch.manual_seed(seed)
-    return AutoModelForCausalLM.from_config(config, attn_implementation=attention).to(dtype).eval().requires_grad_(False)
+    return AutoModelForCausalLM.from_config(copy.deepcopy(config), attn_implementation=attention).to(dtype).eval().requires_grad_(False)
 
 
 class ByteNames:

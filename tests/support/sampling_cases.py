@@ -14,7 +14,7 @@ SIZES = ((1, 1), (1, 5), (7, 33), (3, 1000), (2, 4097), (2, 9000))
 def random_case(num_rows: int, num_tokens: int, seed: int) -> tuple[torch.Tensor, SampleSettings]:
     """Logits and settings that mix every feature."""
     rng = np.random.default_rng(seed)
-    logits = rng.standard_normal((num_rows, num_tokens)).astype(np.float32) * rng.choice([0.5, 3, 10])
+    logits = rng.standard_normal((num_rows, num_tokens)).astype(np.float32) * np.float32(rng.choice([0.5, 3, 10]))
     if rng.random() < 0.3:
         logits = np.round(logits)  # ties
     masks = _random_words(rng, num_rows, num_tokens)

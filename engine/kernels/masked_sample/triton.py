@@ -12,7 +12,7 @@ import triton.language as tl
 
 from .layout import LogitEdits, SampleResult, SampleSettings
 
-BLOCK = 4096
+BLOCK = 2048
 EDIT_BLOCK = 128
 NUM_WARPS = 8
 

@@ -36,8 +36,8 @@ ROWS: list[tuple[Any, list[Any], list[Any]]] = [
     ({"exclusiveMinimum": 0, "exclusiveMaximum": 1}, [0.1, 0.999], [0, 1, -0.0, 1.0]),
     ({"type": "integer", "minimum": -12, "maximum": 105}, [-12, 0, 99, 100, 105], [-13, 106, 1000, -100]),
     ({**FOUR, "minimum": 3, "exclusiveMinimum": True}, [4, 3.1], [3, 2]),
-    ({"multipleOf": 0.01}, [0.01, 4.02, 3, 0], [0.005, 1.234]),
-    ({"type": "integer", "multipleOf": 7, "minimum": 10**20}, [100000000000000000002], [100000000000000000001, 7]),
+    ({"multipleOf": 0.25}, [0.25, 4.5, 3, 0], [0.1, 1.3]),
+    ({"type": "integer", "multipleOf": 7, "minimum": 10**20}, [100000000000000000005], [100000000000000000004, 7]),
     # strings
     ({"minLength": 2, "maxLength": 3}, ["ab", "é😀", "abc", 5], ["", "a", "abcd"]),
     ({"type": "string", "pattern": "^a+b?$"}, ["a", "aab"], ["", "b", "abb", "xa"]),
@@ -129,6 +129,7 @@ SPELLINGS = [
     ({"enum": ["\n\t\"\\"]}, [r'"\n\t\"\\"', r'"\u000a\u0009\u0022\u005c"'], ['"\n\t\\"\\\\"', r'"\n\t"\\"']),
     ({"type": "string", "maxLength": 1}, [r'"\ud83d\ude00"', r'"\u0000"', '"é"', '"\x7f"'], [r'"\ud83d\ude00a"', '"\x00"', r'"\ud83d"', r'"\q"', r'"\u00g0"', '"ab"']),
     ({"properties": {"a": {"type": "null"}}, "additionalProperties": False}, [r'{"\u0061":null}'], [r'{"a":null,"\u0061":null}', r'{"\u0062":null}']),
+    ({"type": "object", "propertyNames": {"maxLength": 1}}, [r'{"":1,"\u00e9":2,"a":3,"\ud83d\ude00":4}'], [r'{"a":1,"\u0061":2}', r'{"ab":1}']),
     ({"type": "object"}, [r'{"a":1,"b":2}', r'{"\ud83d\ude00":1,"x":2}'], [r'{"a":1,"a":2}', r'{"a":1,"\u0061":2}', '{"😀":1,"\\ud83d\\ude00":2}', '{"/":1,"\\/":2}', '{"":1,"":2}']),
     ({"type": "integer"}, ["1", "1.0", "-0", "1e2"], ["01", "+1", ".5", "1.", "1e", "--1", "0x1", "1.50"]),
     ({"type": "number"}, ["1.50", "1E+2", "-0.0"], ["1.e1", "NaN", "Infinity", "-"]),
@@ -144,6 +145,25 @@ def test_spellings(schema: Any, valid: list[str], invalid: list[str]) -> None:
         assert grammar.accepts(text), text
     for text in invalid:
         assert not grammar.accepts(text), text
+
+
+def test_decimal_divisors_are_exact() -> None:
+    """Beside binary floating point, in which 4.02 / 0.01 has a remainder."""
+    grammar = Grammar.json_schema({"multipleOf": 0.01})
+    for text in ("4.02", "0.01", "0.290", "1e5", "-12345678901234567890.07"):
+        assert grammar.accepts(text)
+    for text in ("4.021", "0.005", "1e-3"):
+        assert not grammar.accepts(text)
+
+
+def test_draft_4_integers_have_no_fraction() -> None:
+    for schema in ({"type": "integer"}, {"type": "integer", "minimum": 2}):
+        grammar = Grammar.json_schema({**FOUR, **schema})
+        assert grammar.accepts("12") and not grammar.accepts("12.0") and not grammar.accepts("3e1")
+    number = Grammar.json_schema({**FOUR, "type": "number"})
+    assert number.accepts("12.0") and number.accepts("12")
+    other = Grammar.json_schema({**FOUR, "type": "number", "not": {"type": "integer"}})
+    assert not other.accepts("12") and other.accepts("1.5")
 
 
 def test_a_lone_surrogate_in_the_text_is_refused() -> None:

@@ -1,0 +1,63 @@
+"""How a server process ends. The engine is a fake, so that a process is up at once."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from api_processes import Server
+
+FAKE_SERVER = Path(__file__).with_name("fake_server.py")
+BODY = {"messages": [{"role": "user", "content": "x"}], "stream": True}
+
+
+@contextmanager
+def fake_server(grace_s: float) -> Iterator[Server]:
+    server = Server.start(sys.executable, str(FAKE_SERVER), str(grace_s))
+    try:
+        yield server
+    finally:
+        server.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_an_idle_server(number: int):
+    with fake_server(grace_s=30) as server:
+        assert httpx.get(f"{server.url}/health").status_code == 200
+        assert server.stop(number) == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_running_streams_with_an_error_event(number: int):
+    with fake_server(grace_s=0) as server, httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        assert server.stop(number) == (0, "")
+        *_, last = [line for line in lines if line]
+    assert json.loads(last.removeprefix("data: "))["error"]["code"] == "aborted"
+
+
+def test_a_second_signal_does_not_wait_for_the_grace():
+    with fake_server(grace_s=1000) as server, httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer:
+        lines = answer.iter_lines()
+        next(lines)
+        server.process.send_signal(signal.SIGINT)
+        until_refused(server)
+        assert server.stop(signal.SIGINT) == (0, "")
+        *_, last = [line for line in lines if line]
+    assert "error" in json.loads(last.removeprefix("data: "))
+
+
+def until_refused(server: Server) -> None:
+    """Wait until the server has taken note of the first signal: it accepts no more connections."""
+    while True:
+        try:
+            httpx.get(f"{server.url}/health")
+        except httpx.TransportError:
+            return

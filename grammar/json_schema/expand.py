@@ -7,6 +7,7 @@ schemas (of properties and items) stay nodes. Expansion runs on an explicit stac
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..errors import GrammarError, LimitError
@@ -213,33 +214,40 @@ class Expander:
         return self.nodes.place(schema, "", "")
 
     def _one_of(self, branches: list[Node]) -> Step:
-        """Exactly one branch: a plain union where branches cannot overlap, else each without the ones it may overlap."""
+        """Exactly one branch: a plain union where branches cannot overlap, else each without the ones it may overlap.
+
+        Types are told apart first: branches without `type` overlap in every type that their keywords say nothing about.
+        """
         nodes = self.nodes
         expanded: list[Shapes] = []
         for branch in branches:
             expanded.append((yield branch))
         union = NO_SHAPES
-        for i, branch in enumerate(branches):
-            others = []
-            for j, other in enumerate(branches):
+        for i, shapes in enumerate(expanded):
+            for j, other in enumerate(expanded):
                 if i == j:
                     continue
-                if other is branch or (yield from self._may_overlap(intersect(nodes, expanded[i], expanded[j]))):
-                    others.append(other)
-            shapes = expanded[i]
-            for other in others:
-                shapes = intersect(nodes, shapes, (yield nodes.negation(other)))
+                both = intersect(nodes, expanded[i], other)
+                others = replace(
+                    other,
+                    arrays=other.arrays if (yield from self._any_open(self._needs(both.arrays, ()))) else (),
+                    objects=other.objects if (yield from self._any_open(self._needs((), both.objects))) else (),
+                )
+                shapes = intersect(nodes, shapes, complement(nodes, others))
             union = unite(union, shapes)
         return union
 
-    def _may_overlap(self, shapes: Shapes) -> Generator[Node, Shapes, bool]:
-        """False only if no value has these shapes. Looks one level into required members and items, which is where
-        real schemas tell their branches apart."""
-        if self.has_scalar(shapes):
-            return True
-        needs = [way for shape in shapes.arrays for way in self._array_needs(shape)]
-        needs += [way for shape in shapes.objects for way in self._object_needs(shape)]
-        for way in needs:
+    def _needs(self, arrays: Sequence[ArrayShape], objects: Sequence[ObjectShape]) -> list[list[Node]]:
+        """Alternatives of nodes that must be inhabited for one of the shapes to have a value."""
+        from .arrays import array_needs
+        from .objects import object_needs
+
+        ways = [way for shape in arrays for way in array_needs(self, shape)]
+        return ways + [way for shape in objects for way in object_needs(self, shape)]
+
+    def _any_open(self, ways: list[list[Node]]) -> Generator[Node, Shapes, bool]:
+        """False only if each way needs an empty node. Looks one level deep, which is where real schemas tell branches apart."""
+        for way in ways:
             possible = True
             for need in way:
                 if need in self._open:
@@ -432,8 +440,7 @@ class Expander:
         shapes = self.expand(node)
         if self.has_scalar(shapes):
             return [[]]
-        ways = [way for shape in shapes.arrays for way in self._array_needs(shape)]
-        return ways + [way for shape in shapes.objects for way in self._object_needs(shape)]
+        return self._needs(shapes.arrays, shapes.objects)
 
     def has_scalar(self, shapes: Shapes) -> bool:
         if shapes.literals or not shapes.number.is_empty(self.limits):
@@ -459,16 +466,6 @@ class Expander:
         values: list[Json] = [_LITERAL_VALUES[word] for word in sorted(shapes.literals)]
         values += [*strings, *numbers]
         return tuple(self.nodes.constant(v, _pointer(node)) for v in values) if len(values) <= cap else None
-
-    def _array_needs(self, shape: ArrayShape) -> list[list[Node]]:
-        from .arrays import array_needs
-
-        return array_needs(self, shape)
-
-    def _object_needs(self, shape: ObjectShape) -> list[list[Node]]:
-        from .objects import object_needs
-
-        return object_needs(self, shape)
 
 
 _LITERAL_VALUES = {"null": None, "true": True, "false": False}

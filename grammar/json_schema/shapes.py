@@ -242,14 +242,17 @@ def _intersect_objects(a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
     high = _min_high(a.high, b.high)
     low = max(a.low, b.low)
     required = _distinct(a.required + b.required)
+    members = _distinct(a.members + b.members)
     if high is not None and (low > high or len(required) > high):
+        return None
+    if any(m.properties.get(name) is NOTHING for m in members for name in required):
         return None
     if a.names is None or b.names is None:
         names = a.names if b.names is None else b.names
     else:
         names = a.names & b.names
     return ObjectShape(
-        _distinct(a.members + b.members),
+        members,
         required,
         names,
         low,

@@ -41,7 +41,7 @@ def count_strings(node: Node, cap: int, budget: Budget) -> int | None:
             if sum([cell.size for cell, _ in pairs]) > cap:
                 return None
             missing = [target for _, target in pairs if target.uid not in counts]
-            if any([target.uid in open_rows for target in missing]):
+            if any(target.uid in open_rows for target in missing):
                 return None  # a cycle of live states
             if missing:
                 stack.extend(missing)

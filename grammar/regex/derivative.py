@@ -235,10 +235,9 @@ def _union(rows: list[Row], budget: Budget) -> Row:
     budget.spend(PART_PRICE * len(targets))
     pairs: list[tuple[CharSet, Node]] = []
     for cell, mask in partition(tuple(grouped)):
+        together = targets[mask.bit_length() - 1]
         if mask & (mask - 1):
             together = [node for index in _bits(mask) for node in targets[index]]
-        else:
-            together = targets[mask.bit_length() - 1]
         budget.spend(PART_PRICE * len(together))
         pairs.append((cell, nodes.alt(together) if len(together) > 1 else together[0]))
     return _merged(pairs)
@@ -253,6 +252,7 @@ def _meet(rows: list[Row], budget: Budget) -> Row:
             # The pairs of one row are disjoint: as many bits as rows means one pair of each row.
             indexes = _bits(mask)
             if len(indexes) == len(rows):
+                budget.spend(PART_PRICE * len(rows))
                 pairs.append((cell, nodes.conj([flat[index][1] for index in indexes])))
     return _merged(pairs)
 

@@ -374,10 +374,7 @@ def rep(body: Node, lo: int, hi: int | None) -> Node:
             return nested
     if body.kind == KIND_ALT and EPSILON in body.items:
         return rep(alt([item for item in body.items if item is not EPSILON]), 0, hi)
-    if hi is None or body.max_len is None:
-        max_len = None
-    else:
-        max_len = body.max_len * hi
+    max_len = None if hi is None or body.max_len is None else body.max_len * hi
     return _new(
         key,
         KIND_REP,
@@ -462,8 +459,14 @@ def _alt_of(flat: dict[int, Node]) -> Node:
         return found
     items = tuple([flat[uid] for uid in uids])
     longest: int | None = 0
+    nullable = located = loopy = False
+    positive = True
     free = 0
     for node in items:
+        nullable = nullable or node.nullable
+        positive = positive and node.positive
+        located = located or node.located
+        loopy = loopy or node.loopy
         free |= node.free
         if longest is not None:
             longest = None if node.max_len is None else max(longest, node.max_len)
@@ -471,12 +474,12 @@ def _alt_of(flat: dict[int, Node]) -> Node:
         key,
         KIND_ALT,
         items,
-        nullable=any([node.nullable for node in items]),
+        nullable=nullable,
         min_len=min([node.min_len for node in items]),
         max_len=longest,
-        positive=all([node.positive for node in items]),
-        located=any([node.located for node in items]),
-        loopy=any([node.loopy for node in items]),
+        positive=positive,
+        located=located,
+        loopy=loopy,
         free=free,
     )
 
@@ -542,7 +545,7 @@ def _merge_group(group: _Counters, result: dict[int, Node]) -> None:
 
 def _absorb(flat: dict[int, Node], dual: int) -> dict[int, Node]:
     """`a | (a & b)` is `a`, and `a & (a | b)` is `a`."""
-    doomed = {node.uid for node in flat.values() if node.kind == dual and any([item.uid in flat for item in node.items])}
+    doomed = {node.uid for node in flat.values() if node.kind == dual and any(item.uid in flat for item in node.items)}
     if not doomed:
         return flat
     return {uid: node for uid, node in flat.items() if uid not in doomed}
@@ -571,9 +574,9 @@ def conj(nodes: Iterable[Node]) -> Node:
         run = EMPTY if hi is not None and lo > hi else rep(chars(allowed), lo, hi)
         if not flat or run is EMPTY:
             return run
-        if any([_length_outside(node, run) for node in flat.values()]):
+        if any(_length_outside(node, run) for node in flat.values()):
             return EMPTY
-        if allowed is not ALL_CHARS or not any([_length_inside(node, lo, hi) for node in flat.values()]):
+        if allowed is not ALL_CHARS or not any(_length_inside(node, lo, hi) for node in flat.values()):
             flat[run.uid] = run
     if not flat:
         return ANYTHING
@@ -588,9 +591,9 @@ def conj(nodes: Iterable[Node]) -> Node:
 
 
 def _conj_rules(flat: dict[int, Node]) -> Node | None:
-    if EPSILON.uid in flat and not any([node.located or node.free or node.loopy for node in flat.values()]):
-        return EPSILON if all([node.nullable for node in flat.values()]) else EMPTY
-    if any([node.kind == KIND_NOT and node.items[0].uid in flat for node in flat.values()]):
+    if EPSILON.uid in flat and not any(node.located or node.free or node.loopy for node in flat.values()):
+        return EPSILON if all(node.nullable for node in flat.values()) else EMPTY
+    if any(node.kind == KIND_NOT and node.items[0].uid in flat for node in flat.values()):
         return EMPTY
     loops = [node for node in flat.values() if node.kind == KIND_ALT and node.loopy]
     terms = 1
@@ -611,8 +614,13 @@ def _conj_of(flat: dict[int, Node]) -> Node:
         return found
     items = tuple([flat[uid] for uid in uids])
     longest: int | None = None
+    nullable = True
+    located = loopy = False
     free = 0
     for node in items:
+        nullable = nullable and node.nullable
+        located = located or node.located
+        loopy = loopy or node.loopy
         free |= node.free
         if node.max_len is not None:
             longest = node.max_len if longest is None else min(longest, node.max_len)
@@ -623,11 +631,11 @@ def _conj_of(flat: dict[int, Node]) -> Node:
         key,
         KIND_AND,
         items,
-        nullable=all([node.nullable for node in items]),
+        nullable=nullable,
         min_len=shortest,
         max_len=longest,
-        located=any([node.located for node in items]),
-        loopy=any([node.loopy for node in items]),
+        located=located,
+        loopy=loopy,
         free=free,
     )
 
@@ -644,11 +652,8 @@ def _uniform_run(node: Node) -> tuple[CharSet, int, int | None] | None:
 
 
 def _meet_runs(left: tuple[CharSet, int, int | None], right: tuple[CharSet, int, int | None]) -> tuple[CharSet, int, int | None]:
-    if left[2] is None or right[2] is None:
-        hi = right[2] if left[2] is None else left[2]
-    else:
-        hi = min(left[2], right[2])
-    return left[0] & right[0], max(left[1], right[1]), hi
+    bounds = [hi for hi in (left[2], right[2]) if hi is not None]
+    return left[0] & right[0], max(left[1], right[1]), min(bounds, default=None)
 
 
 def _length_outside(node: Node, run: Node) -> bool:

@@ -12,7 +12,7 @@ from . import nodes
 from .budget import NODE_PRICE, Budget
 from .charset import CharSet
 from .nodes import EPSILON, Node
-from .syntax import Alternatives, Atomic, Item, Lookahead, Lookbehind, Repetition, Sequence
+from .syntax import Alternatives, Atomic, Item, Lookahead, Lookbehind, Repetition, Sequence, width
 
 FLAG_IGNORE_CASE = 1
 FLAG_DOT_ALL = 2
@@ -47,6 +47,10 @@ class Parser(ABC):
 
     # What `(?...` may open without further ado: text after the parenthesis -> kind of the group.
     group_openers: ClassVar[dict[str, str]] = {"?:": "group", "?=": "ahead", "?!": "not ahead", "?<=": "behind", "?<!": "not behind"}
+
+    possessive_suffix: ClassVar[bool] = False
+    repeats_lookaround: ClassVar[bool] = False
+    fixed_width_lookbehind: ClassVar[bool] = False
 
     def __init__(self, text: str, budget: Budget):
         self.text = text
@@ -118,15 +122,6 @@ class Parser(ABC):
     @abstractmethod
     def braced_count(self) -> tuple[int, int | None] | None:
         """Read `{m,n}` (`pos` is at the brace); None, with nothing read, if it is not a count but plain text."""
-
-    def check_lookbehind(self, body: Item, position: int) -> None:
-        """Refuse a lookbehind that the dialect does not have."""
-
-    def check_closed_group(self, kind: str, body: Item, position: int) -> None:
-        """Refuse a group that the dialect does not have."""
-
-    possessive_suffix: ClassVar[bool] = False
-    repeats_lookahead: ClassVar[bool] = False
 
     # Reading.
 
@@ -248,12 +243,13 @@ class Parser(ABC):
         self.pos += 1
         self.flags = group.flags
         self._group = self._open.pop()
-        self.check_closed_group(group.kind, body, group.position)
         if group.kind in ("ahead", "not ahead"):
-            self.add(Lookahead(body, group.kind == "not ahead", group.position), self.repeats_lookahead)
+            self.add(Lookahead(body, group.kind == "not ahead", group.position), self.repeats_lookaround)
         elif group.kind in ("behind", "not behind"):
-            self.check_lookbehind(body, group.position)
-            self.add(Lookbehind(body, group.kind == "not behind", group.position), self.repeats_lookahead)
+            least, most = width(body)
+            if self.fixed_width_lookbehind and least != most:
+                raise self.error("a lookbehind needs a fixed width", group.position)
+            self.add(Lookbehind(body, group.kind == "not behind", group.position), self.repeats_lookaround)
         elif group.kind == "atomic":
             self.add(Atomic(body, group.position))
         else:

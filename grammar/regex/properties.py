@@ -46,19 +46,20 @@ _FULLWIDTH_HEX: tuple[Range, ...] = ((0xFF10, 0xFF19), (0xFF21, 0xFF26), (0xFF41
 _NONCHARACTERS: tuple[Range, ...] = ((0xFDD0, 0xFDEF), *[(plane + 0xFFFE, plane + 0xFFFF) for plane in range(0, 0x110000, 0x10000)])
 
 
+@cache
+def _category(short: str) -> CharSet:
+    return CharSet.of([one for part in _CATEGORY_UNIONS.get(short, (short,)) for one in _categories().get(part, ())])
+
+
 def category(name: str) -> CharSet | None:
     """The characters of a general category, by its short or long name; None if there is no such category."""
     short = _CATEGORY_ALIASES.get(name, name)
-    if short in _CATEGORY_UNIONS:
-        return CharSet.of([one for part in _CATEGORY_UNIONS[short] for one in _categories().get(part, ())])
-    if short in _CATEGORIES:
-        return CharSet.of(_categories().get(short, ()))
-    return None
+    return _category(short) if short in _CATEGORY_UNIONS or short in _CATEGORIES else None
 
 
 def binary_property(name: str) -> CharSet | None:
     """The characters with a binary property, by its short or long name; None if it is not known exactly."""
-    make = _BINARY.get(name)
+    make = _BINARY.get(_BINARY_ALIASES.get(name, name))
     return None if make is None else make()
 
 
@@ -71,10 +72,6 @@ def _categories() -> dict[str, list[Range]]:
         result.setdefault(name, []).append((start, end - 1))
         start = end
     return result
-
-
-def _assigned() -> CharSet:
-    return ~CharSet.of(_categories()["Cn"])
 
 
 @cache
@@ -101,28 +98,24 @@ def _changes(change: Callable[[str], str]) -> CharSet:
     return CharSet.of(changed)
 
 
-_BINARY: dict[str, Callable[[], CharSet]] = {}
+_BINARY: dict[str, Callable[[], CharSet]] = {
+    "Any": lambda: ALL_CHARS,
+    "ASCII": lambda: CharSet.of(((0, 0x7F),)),
+    "Assigned": lambda: ~_category("Cn"),
+    "ASCII_Hex_Digit": lambda: CharSet.of(_ASCII_HEX),
+    "Hex_Digit": lambda: CharSet.of(_ASCII_HEX + _FULLWIDTH_HEX),
+    "White_Space": lambda: CharSet.of(_WHITE_SPACE),
+    "Noncharacter_Code_Point": lambda: CharSet.of(_NONCHARACTERS),
+    "Uppercase": lambda: _chars_where(str.isupper),
+    "Lowercase": lambda: _chars_where(str.islower),
+    "XID_Start": lambda: _chars_where(_is_identifier_start),
+    "XID_Continue": lambda: _chars_where(_is_identifier_part),
+    "Changes_When_Lowercased": lambda: _changes(str.lower),
+    "Changes_When_Uppercased": lambda: _changes(str.upper),
+}
 
-
-def _define(*names: str) -> Callable[[Callable[[], CharSet]], Callable[[], CharSet]]:
-    def register(make: Callable[[], CharSet]) -> Callable[[], CharSet]:
-        for name in names:
-            _BINARY[name] = make
-        return make
-
-    return register
-
-
-_define("Any")(lambda: ALL_CHARS)
-_define("ASCII")(lambda: CharSet.of(((0, 0x7F),)))
-_define("Assigned")(_assigned)
-_define("ASCII_Hex_Digit", "AHex")(lambda: CharSet.of(_ASCII_HEX))
-_define("Hex_Digit", "Hex")(lambda: CharSet.of(_ASCII_HEX + _FULLWIDTH_HEX))
-_define("White_Space", "space")(lambda: CharSet.of(_WHITE_SPACE))
-_define("Noncharacter_Code_Point", "NChar")(lambda: CharSet.of(_NONCHARACTERS))
-_define("Uppercase", "Upper")(lambda: _chars_where(str.isupper))
-_define("Lowercase", "Lower")(lambda: _chars_where(str.islower))
-_define("XID_Start", "XIDS")(lambda: _chars_where(_is_identifier_start))
-_define("XID_Continue", "XIDC")(lambda: _chars_where(_is_identifier_part))
-_define("Changes_When_Lowercased", "CWL")(lambda: _changes(str.lower))
-_define("Changes_When_Uppercased", "CWU")(lambda: _changes(str.upper))
+_BINARY_ALIASES = {
+    "AHex": "ASCII_Hex_Digit", "Hex": "Hex_Digit", "space": "White_Space", "NChar": "Noncharacter_Code_Point",
+    "Upper": "Uppercase", "Lower": "Lowercase", "XIDS": "XID_Start", "XIDC": "XID_Continue",
+    "CWL": "Changes_When_Lowercased", "CWU": "Changes_When_Uppercased",
+}  # fmt: skip

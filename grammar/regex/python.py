@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from ..languages import MAX_CODE_POINT
 from . import nodes
+from .budget import Budget
 from .casefold import fold_ascii, fold_python
 from .charset import ALL_CHARS, CharSet
 from .parser import FLAG_ASCII, FLAG_DOT_ALL, FLAG_IGNORE_CASE, FLAG_MULTILINE, FLAG_VERBOSE, Parser
@@ -21,7 +22,6 @@ from .syntax import (
     line_start,
     no_word_boundary,
     text_not_empty,
-    width,
     word_boundary,
 )
 from .unicode_text import python_class
@@ -49,9 +49,10 @@ _MAX_REPEAT = 4_294_967_294
 
 class PythonParser(Parser):
     possessive_suffix: ClassVar[bool] = True
-    repeats_lookahead: ClassVar[bool] = True
+    repeats_lookaround: ClassVar[bool] = True
+    fixed_width_lookbehind: ClassVar[bool] = True
 
-    def __init__(self, text: str, budget):
+    def __init__(self, text: str, budget: Budget):
         super().__init__(text, budget)
         self._names: set[str] = set()
         # Until 3.13 `\B` never matches in an empty text.
@@ -104,11 +105,6 @@ class PythonParser(Parser):
         if lo > _MAX_REPEAT or (hi is not None and hi > _MAX_REPEAT):
             raise self.error("a repetition count is too large", start)
         return lo, hi
-
-    def check_lookbehind(self, body: Item, position: int) -> None:
-        least, most = width(body)
-        if least != most:
-            raise self.error("a lookbehind needs a fixed width", position)
 
     def special_group(self) -> str | None:
         start = self.pos - 1

@@ -7,7 +7,7 @@ surroundings, until `translate` knows what stands before and after.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
+from functools import cache
 
 from .charset import CharSet
 from .nodes import ANYTHING, EPSILON, Node, alt, cat, chars, complement, length
@@ -70,24 +70,28 @@ class Lookbehind:
     position: int
 
 
-Item = Union[Node, Sequence, Alternatives, Repetition, Atomic, Before, After, Lookahead, Lookbehind]
+Item = Node | Sequence | Alternatives | Repetition | Atomic | Before | After | Lookahead | Lookbehind
 
 TEXT_START = Before(EPSILON)
 TEXT_END = After(EPSILON)
 
 
+@cache
 def line_start(newline: CharSet) -> Item:
     return Before(alt((EPSILON, cat(ANYTHING, chars(newline)))))
 
 
+@cache
 def line_end(newline: CharSet) -> Item:
     return After(alt((EPSILON, cat(chars(newline), ANYTHING))))
 
 
+@cache
 def end_or_final_newline() -> Item:
     return After(alt((EPSILON, chars(CharSet.single(0x0A)))))
 
 
+@cache
 def word_boundary(word: CharSet) -> Item:
     before, after = _word_before(word), _word_after(word)
     return Alternatives(
@@ -98,6 +102,7 @@ def word_boundary(word: CharSet) -> Item:
     )
 
 
+@cache
 def no_word_boundary(word: CharSet) -> Item:
     before, after = _word_before(word), _word_after(word)
     return Alternatives(
@@ -108,6 +113,7 @@ def no_word_boundary(word: CharSet) -> Item:
     )
 
 
+@cache
 def text_not_empty() -> Item:
     return Alternatives((Before(length(1, None)), After(length(1, None))))
 

@@ -173,7 +173,7 @@ class _Translator:
             return plain
         if isinstance(body, Node) and least == most == 1 and not rest.free and not rest.located:
             first = row(body, self._budget)
-            if not any([cell & other for cell, _ in first for other, _ in row(rest, self._budget)]):
+            if not any(cell & other for cell, _ in first for other, _ in row(rest, self._budget)):
                 return nodes.rep(body, item.lo, item.hi)
         raise GrammarError("a possessive quantifier that may change what is matched is not supported", position=item.position)
 

@@ -3,12 +3,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from formcast.engine.config import EngineLimits
 from formcast.engine.kv.manager import KVManager
 from formcast.engine.scheduler import Scheduler, StepPlan, StepResult
+from hypothesis import given
+from hypothesis import strategies as st
 
 SIZE = 4
 
@@ -50,7 +49,7 @@ class World:
         assert len({chunk.request_id for chunk in plan.chunks}) == len(plan.chunks) <= self.limits.max_num_seqs
         for chunk in plan.chunks:
             self._write(chunk)
-        new = {request_id: (7,) for request_id in plan.sampling_ids}
+        new = dict.fromkeys(plan.sampling_ids, (7,))
         self.scheduler.commit(plan, StepResult(new_token_ids=new))
         for request_id in new:
             self.tokens[request_id].append(7)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from formcast.engine.errors import ModelNotFound, UnsupportedModel
+from formcast.engine.errors import ModelError, ModelNotFound, UnsupportedModel
 from formcast.engine.models.loader import load_model, load_tokenizer_only
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
@@ -184,6 +185,21 @@ def test_what_cannot_be_loaded_exactly_is_refused(tmp_path: Path, extra: dict, r
     assert "\n" not in str(caught.value)
 
 
+def test_a_damaged_file_is_loaded_or_refused_never_a_crash(tmp_path: Path):
+    path = write_model(tmp_path / "m.gguf", "llama", tiny_model("llama"))
+    image = path.read_bytes()
+    rng = random.Random(0)
+    for _ in range(150):
+        damaged = bytearray(image)
+        for _ in range(rng.randint(1, 3)):
+            damaged[rng.randrange(20_000)] = rng.randrange(256)  # the metadata, and the names and types of the tensors
+        path.write_bytes(damaged)
+        try:
+            load_model(path)
+        except ModelError as error:
+            assert "\n" not in str(error)
+
+
 def test_a_missing_path(tmp_path: Path):
     with pytest.raises(ModelNotFound, match="no such file"):
         load_model(tmp_path / "absent.gguf")
@@ -195,7 +211,11 @@ def test_a_missing_path(tmp_path: Path):
 def save_folder(folder: Path, module: PreTrainedModel) -> Path:
     module.save_pretrained(folder)
     byte_level_tokenizer().save(str(folder / "tokenizer.json"))
-    settings = {"bos_token": "<|im_start|>", "eos_token": {"content": "<|im_end|>"}, "chat_template": "{{ bos_token }}{{ messages|length }}"}
+    settings = {
+        "bos_token": "<|im_start|>",
+        "eos_token": {"content": "<|im_end|>"},
+        "chat_template": "{{ bos_token }}{{ messages|length }}",
+    }
     (folder / "tokenizer_config.json").write_text(json.dumps(settings))
     (folder / "generation_config.json").write_text(json.dumps({"eos_token_id": [2, 7]}))
     return folder

@@ -29,8 +29,8 @@ install: $(STAMP) ## make .venv and install formcast into it (again only when py
 
 demo: $(STAMP) ## fetch a small model and stream JSON that obeys a shipped schema
 	@$(BIN)/formcast pull $(MODEL)
-	@echo '$$ formcast generate $(MODEL) "$(PROMPT)" --json-schema $(SCHEMA)'
-	@$(BIN)/formcast generate $(MODEL) "$(PROMPT)" --json-schema $(SCHEMA)
+	@echo '$$ formcast generate $(MODEL) "$(PROMPT)" --json-schema $(SCHEMA) --temperature 0'
+	@$(BIN)/formcast generate $(MODEL) "$(PROMPT)" --json-schema $(SCHEMA) --temperature 0
 
 test: $(STAMP) ## run the default test suite
 	$(BIN)/python -m pytest $(ARGS)

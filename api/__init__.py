@@ -1,0 +1,1 @@
+"""People -> requests: the Python API, the HTTP server and the command line."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Sequence
 from functools import partial
 
@@ -44,7 +45,7 @@ class _Inbox:
         self._queue: asyncio.Queue[Tagged] = asyncio.Queue()
 
     def put(self, index: int, output: RequestOutput) -> None:
-        if not self._loop.is_closed():
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody is left to read it
             self._loop.call_soon_threadsafe(self._queue.put_nowait, (index, output))
 
     async def get(self) -> Tagged:

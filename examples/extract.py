@@ -14,7 +14,7 @@ from formcast import LLM, SamplingParams
 MESSAGE = "Hi, this is Grace Hopper from Harbor Robotics in Arlington. Please call me back at 555 0142."
 
 
-class Sender(BaseModel):
+class Sender(BaseModel, extra="forbid"):
     name: str = Field(max_length=40)
     company: str = Field(max_length=40)
     city: str = Field(max_length=40)
@@ -22,7 +22,7 @@ class Sender(BaseModel):
 
 
 def main(model: str = "smollm2-135m") -> None:
-    question = {"role": "user", "content": f"Who sent this message? Answer in JSON.\n\n{MESSAGE}"}
+    question = {"role": "user", "content": f"Read the sender's name, company, city and phone from this message. Answer in JSON.\n\n{MESSAGE}"}
     with LLM(model=model) as llm:
         answers = llm.chat([question], SamplingParams(temperature=0, max_tokens=200), schema=Sender)
     print(repr(answers[0].outputs[0].parsed))

@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field
 MESSAGE = "The new kettle boils fast but the lid broke after two days."
 
 
-class Review(BaseModel):
+class Review(BaseModel, extra="forbid"):
     product: str = Field(max_length=30)
     sentiment: Literal["positive", "negative", "mixed"]
     defects: list[Annotated[str, Field(max_length=40)]] = Field(max_length=3)

@@ -38,6 +38,8 @@ Segments = tuple[Edge, ...]  # like edges, relative to the first code point that
 
 _SHORT_ESCAPES = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 0x08, 0x66: 0x0C, 0x6E: 0x0A, 0x72: 0x0D, 0x74: 0x09}
 _HEX = [*range(0x30, 0x3A), *range(0x41, 0x47), *range(0x61, 0x67)]
+# What a tidy string spells with an escape: characters that must be escaped, and those beyond ASCII, which many encoders escape.
+_TIDY_ESCAPES = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, MAX_CODE_POINT))
 _PAIR = -1  # segment target: a high surrogate; the low one follows
 _SURROGATES = (0xD800, 0xDFFF)
 # lead byte -> (continuation bytes, first code point, last code point); RFC 3629 section 4
@@ -151,13 +153,15 @@ class Lowering:
         machine: owner of the rows.
         automaton: what is spelled.
         json: JSON string spellings, ended by the closing quote, else raw UTF-8.
+        tidy: printable ASCII characters are never escaped (but `"` and `\\`), so that known text has one spelling.
         keys: the automaton when it is a key automaton (implies `json`).
     """
 
-    def __init__(self, machine: Machine, automaton: CharAutomaton, *, json: bool, keys: KeyAutomaton | None = None):
+    def __init__(self, machine: Machine, automaton: CharAutomaton, *, json: bool, tidy: bool = False, keys: KeyAutomaton | None = None):
         self._machine = machine
         self._automaton = automaton
         self._json = json
+        self._tidy = tidy
         self._keys = keys
         self._rows: dict[tuple[type, _Key], int] = {}  # the kinds of key are tuples, equal across kinds
 
@@ -166,7 +170,7 @@ class Lowering:
 
     def boundary(self, q: int) -> int:
         """Row between two characters in state `q`."""
-        if self._json and self._keys is None and self._automaton is not ANY_STRING and self._automaton.universal(q):
+        if self._json and self._keys is None and self._automaton is not ANY_STRING and not self._tidy and self._automaton.universal(q):
             return self._machine.generic_string_row
         return self._row(_Boundary(q))
 
@@ -185,7 +189,7 @@ class Lowering:
         assert keys is not None
         if isinstance(key, _Boundary):
             return keys.info(key.q)
-        segments: Segments = keys.edges(key.q) if isinstance(key, _Escape) else key.segments
+        segments = self._escapable(key.q) if isinstance(key, _Escape) else key.segments
         parts: list[tuple[KeyInfo, int]] = []
         for lo, hi, target in segments:
             if target == _PAIR:
@@ -252,7 +256,7 @@ class Lowering:
             return flags | (F_ACCEPT if self._automaton.accepting(q) else 0)
         for byte in (*range(0x20), 0x22, 0x5C):
             targets.pop(byte, None)
-        if edges:
+        if self._escapable(q):
             targets[0x5C] = self._row(_Escape(q))
         if self._keys is not None:
             outcome = self._keys.outcome(q)
@@ -286,15 +290,21 @@ class Lowering:
             if part:
                 targets[0x80 | k] = self._target(part[0][2]) if key.left == 1 else self._row(_Middle(key.left - 1, part))
 
+    def _escapable(self, q: int) -> Segments:
+        """Edges of `q` that an escape may spell."""
+        edges = self._automaton.edges(q)
+        if not self._tidy:
+            return edges
+        return tuple((max(lo, a), min(hi, b), t) for lo, hi, t in edges for a, b in _TIDY_ESCAPES if lo <= b and a <= hi)
+
     def _fill_escape(self, key: _Escape, targets: dict[int, int]) -> None:
-        edges = self._automaton.edges(key.q)
+        edges = self._escapable(key.q)
         for byte, char in _SHORT_ESCAPES.items():
             target = next((t for lo, hi, t in edges if lo <= char <= hi), None)
             if target is not None:
                 targets[byte] = self._target(target)
-        segments = [e for e in _clip(edges, 0, 0xFFFF)]
         high = self._high_surrogates(edges)
-        segments = sorted([*segments, *high])
+        segments = sorted([*_clip(edges, 0, 0xFFFF), *high])
         targets[0x75] = self._row(_Hex(4, tuple(segments), key.q if high else -1, 0))
 
     @staticmethod

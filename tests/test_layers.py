@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,10 +57,14 @@ def imports_in(root: Path, *places: str) -> Iterator[Import]:
     for place in places:
         path = root / place
         for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            tree = ast.parse(file.read_text(encoding="utf-8"), filename=str(file))
-            for node in ast.walk(tree):
-                if targets := targets_of(node, module_of(file, root)):
-                    yield Import(file.relative_to(root).as_posix(), getattr(node, "lineno", 0), targets)
+            yield from imports_of(file, root)
+
+
+@cache
+def imports_of(file: Path, root: Path) -> tuple[Import, ...]:
+    package, name = module_of(file, root), file.relative_to(root).as_posix()
+    nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8"), filename=name))
+    return tuple(Import(name, getattr(node, "lineno", 0), targets) for node in nodes if (targets := targets_of(node, package)))
 
 
 def layer_named(target: str) -> str | None:

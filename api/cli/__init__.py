@@ -1,0 +1,1 @@
+"""The `formcast` command, one module a command."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from importlib import metadata
 from typing import Any, NoReturn
+
+from ... import __version__
 
 _CONSTRAINT_EXAMPLES = """\
 examples:
-  formcast generate smollm2-135m "Invent a person" --json-schema formcast:person | jq .
+  formcast generate smollm2-135m "Ada Lovelace, ada@engines.example" --json-schema formcast:contact | jq .
   formcast generate smollm2-135m "Is water wet?" --choice yes no
   echo "A date:" | formcast generate smollm2-135m --raw --regex '\\d{4}-\\d\\d-\\d\\d'
 """
@@ -21,20 +22,9 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-class _Version(argparse.Action):
-    """Looks the version up when it is asked for; reading package metadata takes longer than all of the help."""
-
-    def __init__(self, option_strings: list[str], dest: str, **kwargs: Any):
-        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        print(f"formcast {metadata.version('formcast')}")
-        parser.exit()
-
-
 def build_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="formcast", description="LLM inference with exact structured output.")
-    parser.add_argument("--version", action=_Version)
+    parser.add_argument("--version", action="version", version=f"formcast {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     _serve(commands)
     _generate(commands)

@@ -1,0 +1,1 @@
+"""The HTTP server over one running model."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from importlib import metadata
 from typing import Any, TypeVar
 
 from fastapi import FastAPI
@@ -13,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from ... import __version__
 from ...grammar.errors import FormcastError
 from ..async_engine import AsyncLLM
 from ..jobs import Job
@@ -35,7 +35,7 @@ CLIENT_CLOSED_REQUEST = 499
 
 def create_app(llm: AsyncLLM, settings: ServerSettings) -> FastAPI:
     """The application over a running model. It owns neither the model nor a socket."""
-    app = FastAPI(title="formcast", version=_version(), openapi_url=None, docs_url=None, redoc_url=None)
+    app = FastAPI(title="formcast", version=__version__, openapi_url=None, docs_url=None, redoc_url=None)
     endpoints = _Endpoints(llm, settings)
     app.add_api_route("/v1/chat/completions", endpoints.chat_completions, methods=["POST"])
     app.add_api_route("/v1/completions", endpoints.completions, methods=["POST"])
@@ -127,11 +127,7 @@ class _Endpoints:
         return json_response({"status": "ok"})
 
     async def version(self) -> Response:
-        return json_response({"version": _version()})
-
-
-def _version() -> str:
-    return metadata.version("formcast")
+        return json_response({"version": __version__})
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from starlette.responses import Response
 from starlette.types import Receive
@@ -13,6 +13,7 @@ from ..async_engine import AsyncLLM
 from ..jobs import Job
 from ..openai.errors import ApiError
 from ..openai.writers import Usage, Writer
+from ..results import CompletionBuilder
 from .errors import failure, to_api_error
 from .responses import DONE, EventStream, event, json_response, unless_disconnected
 
@@ -66,7 +67,7 @@ class Generation:
         return index, output
 
     async def _whole(self, first: tuple[int, RequestOutput], outputs: Outputs) -> Response:
-        builders = [builder for job in self.jobs for builder in job.builders()]
+        builders = [CompletionBuilder(index=index) for index in range(self.num_answers)]
         usage = _UsageMeter(self.jobs)
         tagged: tuple[int, RequestOutput] | None = first
         while tagged is not None:
@@ -74,7 +75,7 @@ class Generation:
             usage.add(index, output)
             builders[index].add(output)
             tagged = await self._next(outputs)
-        answers = [replace(builder.build(), index=index) for index, builder in enumerate(builders)]
+        answers = [builder.build() for builder in builders]
         return json_response(self.writer.response(answers, usage.total()))
 
     async def _next(self, outputs: Outputs) -> tuple[int, RequestOutput] | None:

@@ -72,7 +72,7 @@ def _gguf_quantisation(file: GgufFile) -> str | None:
     code = file.get("general.file_type", int)
     if code in set(LlamaFileType):
         return LlamaFileType(code).name.removeprefix("MOSTLY_").removeprefix("ALL_")
-    return _most_common({tensor.type.name: 0 for tensor in file.tensors.values()} | _weights_by_type(file))
+    return _most_common(_weights_by_type(file))
 
 
 def _weights_by_type(file: GgufFile) -> Counter[str]:
@@ -82,7 +82,7 @@ def _weights_by_type(file: GgufFile) -> Counter[str]:
     return counts
 
 
-def _most_common(counts: dict[str, int]) -> str | None:
+def _most_common(counts: Counter[str]) -> str | None:
     return max(counts, key=lambda name: counts[name]) if counts else None
 
 

@@ -93,7 +93,7 @@ class SchemaCompiler:
         self._values: dict[Node, int] = {}
         self._arrays: dict[ArrayShape, ArrayFrames] = {}
         self._objects: dict[ObjectShape, ObjectFrames] = {}
-        self._strings: dict[Language, int] = {}
+        self._strings: dict[tuple[Language, bool], int] = {}
         self._numbers: dict[Numbers, int] = {}
         self._words: dict[str, int] = {}
 
@@ -183,11 +183,11 @@ class SchemaCompiler:
     def _string_row(self, strings: StringSet) -> int:
         if strings.is_all:
             return self.machine.generic_string_row
-        language = strings.to_language()
-        row = self._strings.get(language)
+        language, tidy = strings.to_language(), strings.listed and not self._any_order
+        row = self._strings.get((language, tidy))
         if row is None:
             automaton = language.automaton(self.expander.limits)
-            row = self._strings[language] = Lowering(self.machine, automaton, json=True).start_row()
+            row = self._strings[language, tidy] = Lowering(self.machine, automaton, json=True, tidy=tidy).start_row()
         return row
 
     def _numbers_row(self, numbers: Numbers) -> int:

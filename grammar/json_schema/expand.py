@@ -147,7 +147,7 @@ class Expander:
         if value is None or isinstance(value, bool):
             literals = frozenset({"null" if value is None else str(value).lower()})
         elif isinstance(value, str):
-            string = StringSet(Language.literal(value))
+            string = StringSet(Language.literal(value), listed=True)
         elif isinstance(value, list):
             items = tuple(nodes.constant(x, pointer) for x in value)
             arrays = (ArrayShape(items, NOTHING, len(items), len(items), pointer=pointer),)
@@ -291,7 +291,7 @@ class Expander:
         strings = [v for v in values if isinstance(v, str)]
         numbers = [v for v in values if not isinstance(v, bool | str | list | Mapping) and v is not None]
         number = Numbers.of(NumberSet.literals(numbers)) if numbers else NO_NUMBERS
-        string = StringSet(Language.literals(strings)) if strings else NO_STRING
+        string = StringSet(Language.literals(strings), listed=True) if strings else NO_STRING
         shapes = Shapes(literals, number, string, (), ())
         for value in values:
             if isinstance(value, list | Mapping):

@@ -231,13 +231,15 @@ class ObjectFrames:
     Args:
         compiler: makes values of nodes.
         shape: the object shape.
-        any_order: declared names may come in every order, else in the order of the schema (undeclared ones anywhere).
+        any_order: declared names may come in every order and every spelling, else in the order of the schema (undeclared ones
+            anywhere) and without needless escapes.
     """
 
     def __init__(self, compiler: SchemaCompiler, shape: ObjectShape, *, any_order: bool):
         self._compiler = compiler
         self._shape = shape
         self._names = names = Names(compiler.expander, shape)
+        self._any_order = any_order
         self._ordered = () if any_order else names.ordered
         self._index = {n: i for i, n in enumerate(self._ordered)}
         self._floating = names.ordered + names.unordered if any_order else names.unordered
@@ -259,7 +261,7 @@ class ObjectFrames:
         if not self._sorted and not classes:
             return None
         keys = Keys(self._sorted, classes)
-        return Lowering(self._compiler.machine, keys, json=True, keys=keys).start_row()
+        return Lowering(self._compiler.machine, keys, json=True, tidy=not self._any_order, keys=keys).start_row()
 
     def start(self) -> int:
         return self._frame(_At(0, frozenset(), 0, 0))

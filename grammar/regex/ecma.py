@@ -58,7 +58,7 @@ class EcmaParser(Parser):
         return self.count(low, start), None if high is None else self.count(high, start)
 
     def special_group(self) -> str | None:
-        start = self.pos
+        start = self.pos - 1
         if self.starts("?<") or self.starts("?P<"):
             self.pos = self.text.index("<", start) + 1
             self._group_name()

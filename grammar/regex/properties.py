@@ -32,9 +32,7 @@ _CATEGORIES = (
     "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn",
 )  # fmt: skip
 
-_CATEGORY_UNIONS = {"LC": ("Lu", "Ll", "Lt")} | {
-    major: tuple(minor for minor in _CATEGORIES if minor[0] == major) for major in "LMNPSZC"
-}
+_CATEGORY_UNIONS = {"LC": ("Lu", "Ll", "Lt")} | {major: tuple(minor for minor in _CATEGORIES if minor[0] == major) for major in "LMNPSZC"}
 
 # PropList.txt: these sets are closed by the stability policy of Unicode.
 _WHITE_SPACE: tuple[Range, ...] = (

@@ -289,5 +289,3 @@ class PythonParser(Parser):
                 raise self.error("the escape in a class is unknown", start)
             return self._octal(start, 3)
         return self._class_or_character(start)
-
-

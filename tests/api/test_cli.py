@@ -70,6 +70,7 @@ def test_bad_flags_are_one_line_and_2(arguments: list[str], capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("arguments", "mentions"),
     [
+        (["generate", "m", "--json-schema", "-"], "stdin"),
         (["generate", "m", "x", "--max-tokens", "0"], "max_tokens"),
         (["generate", "m", "x", "--temperature", "-1"], "temperature"),
         (["generate", "m", "x", "--tensor-parallel-size", "2"], "tensor_parallel_size"),
@@ -278,7 +279,7 @@ def test_models_are_listed_and_described(model: str, capsys: pytest.CaptureFixtu
     assert main(["list"]) == 0
     assert model in capsys.readouterr().out
     assert main(["list", "--json"]) == 0
-    assert {"name": model, "here": True}.items() <= next(entry for entry in json.loads(capsys.readouterr().out) if entry["here"]).items()
+    assert {entry["name"]: entry["here"] for entry in json.loads(capsys.readouterr().out)}[model]
     assert main(["show", model]) == 0
     assert "llama" in capsys.readouterr().out
     assert main(["show", model, "--json"]) == 0

@@ -74,11 +74,11 @@ def test_many_threads_can_submit_at_once():
 
 
 def test_a_request_that_can_never_be_served_is_refused_at_once():
-    with client() as engine:
+    with client(FakeCompiler()) as engine:
         with pytest.raises(InvalidRequest):
             engine.submit(greedy("r", b""), Inbox())
         inbox = Inbox()
-        engine.submit(greedy("r", b"x", max_tokens=1000 // 8), inbox)
+        engine.submit(greedy("r", b"x", grammar="never"), inbox)
         with pytest.raises(InvalidRequest, match="in use"):
             engine.submit(greedy("r", b"x"), inbox)
 

@@ -97,8 +97,8 @@ def test_rollback_beyond_the_history_is_refused() -> None:
 
 
 def test_forced_bytes_are_the_text_without_a_choice() -> None:
-    assert FSM.cursor().forced_bytes() == b'{"'[:1] + b'"'
-    assert _fed('{"', "n").forced_bytes() == b""  # the rest may be spelt with escapes
+    assert FSM.cursor().forced_bytes() == b'{"name":"'
+    assert _fed('{"', "n").forced_bytes() == b'ame":"'
     assert compile_grammar(Grammar.choice(["name: ab", "name: id"]), VOCAB).cursor().forced_bytes() == b"name: "
     done = compile_grammar(Grammar.choice(["ab"]), VOCAB).cursor()
     assert done.advance(token("ab"))

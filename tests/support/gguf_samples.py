@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 (other scripts are what is tested)
 """Small models as GGUF files, written with the format's own library: its writer, tensor names and quantiser."""
 
 from __future__ import annotations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import torch
 
-from ..parallel import parallel_lock
 from .layout import LogitEdits, RowStatus, SampleResult, SampleSettings
 
 __all__ = ["LogitEdits", "RowStatus", "SampleResult", "SampleSettings", "masked_sample"]
@@ -48,8 +47,7 @@ def _on_cpu(logits: torch.Tensor, settings: SampleSettings) -> SampleResult:
         settings.masks, settings.constrained, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps, settings.uniforms,
         result.token_ids, result.logprobs, result.statuses,
     )  # fmt: skip
-    with parallel_lock:
-        cpu.sample_rows(rows, *(tensor.numpy() for tensor in inputs))
+    cpu.sample_rows(rows, *(tensor.numpy() for tensor in inputs))
     return result
 
 

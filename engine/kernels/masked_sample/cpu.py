@@ -11,12 +11,15 @@ import numpy as np
 from numba import boolean, float32, float64, int32, int64, void
 
 from ..cpu_math import exp_negative
+from ..parallel import KERNEL, address_of, claim, pointer, run
 from .layout import RowStatus
 
 _SAMPLED, _NO_TOKEN, _NOT_A_NUMBER = (int(status) for status in (RowStatus.SAMPLED, RowStatus.NO_TOKEN, RowStatus.NOT_A_NUMBER))
 _INF_BITS = np.int32(0x7F800000)
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 _NUM_BUCKETS = 2048
+_WORTH_A_TEAM = 30_000
+"""Logits from which several threads are worth their start."""
 _RUN = 256
 """Weights are summed in runs of so many, so that the drawn one is found by skipping runs."""
 
@@ -168,36 +171,61 @@ def _draw(values, highest, uniform, temperature, min_p, top_k, top_p):
     return _locate(weights, float64(uniform))
 
 
-@numba.njit(
-    void(float32[:, ::1], int32[:, ::1], boolean[::1], float32[::1], float32[::1], int32[::1], float32[::1], float32[::1],
-         int32[::1], float32[::1], int32[::1]),
-    nogil=True, parallel=True, cache=True,
-)  # fmt: skip
-def sample_rows(logits, masks, constrained, temperatures, min_ps, top_ks, top_ps, uniforms, token_ids, logprobs, statuses):
-    """Fills token_ids, logprobs and statuses [R]; the other arguments are those of `SampleSettings`."""
-    num_rows, num_tokens = logits.shape
-    for row in numba.prange(num_rows):
-        values = logits[row]
-        ids = np.empty(0, np.int32)
-        if constrained[row]:
-            packed = np.empty(num_tokens, np.float32)
-            ids = np.empty(num_tokens, np.int32)
-            values = packed[: _gather(masks[row], logits[row], packed, ids)]
-        highest = _highest(values)
-        statuses[row] = _SAMPLED
-        if _any_bad(values):
-            statuses[row] = _NOT_A_NUMBER
-        elif highest == -np.inf:
-            statuses[row] = _NO_TOKEN
-        else:
-            if temperatures[row] > 0:
-                index = _draw(values, highest, uniforms[row], temperatures[row], min_ps[row], top_ks[row], top_ps[row])
-            else:
-                index = 0
-                while values[index] != highest:
-                    index += 1
-            token_ids[row] = ids[index] if constrained[row] else index
-            logprobs[row] = values[index] - highest - np.log(_sum_exp(values, highest))
+@numba.njit(cache=True)
+def _sample_row(logits, mask, constrained, temperature, min_p, top_k, top_p, uniform):
+    """Token, log-probability and status of one row."""
+    values, ids = logits, np.empty(0, np.int32)
+    if constrained:
+        packed = np.empty(logits.shape[0], np.float32)
+        ids = np.empty(logits.shape[0], np.int32)
+        values = packed[: _gather(mask, logits, packed, ids)]
+    if _any_bad(values):
+        return 0, np.float32(0.0), _NOT_A_NUMBER
+    highest = _highest(values)
+    if highest == -np.inf:
+        return 0, np.float32(0.0), _NO_TOKEN
+    index = 0
+    if temperature > 0:
+        index = _draw(values, highest, uniform, temperature, min_p, top_k, top_p)
+    else:
+        while values[index] != highest:
+            index += 1
+    logprob = values[index] - highest - np.log(_sum_exp(values, highest))
+    return (int64(ids[index]) if constrained else index), logprob, _SAMPLED
+
+
+@numba.cfunc(KERNEL, cache=True)
+def _sample(words):
+    num_rows, num_tokens, mask_width = words[1], words[13], words[14]
+    logits = numba.carray(pointer(words[2]), (num_rows, num_tokens), np.float32)
+    masks = numba.carray(pointer(words[3]), (num_rows, mask_width), np.int32)
+    constrained = numba.carray(pointer(words[4]), (num_rows,), np.bool_)
+    temperatures = numba.carray(pointer(words[5]), (num_rows,), np.float32)
+    min_ps = numba.carray(pointer(words[6]), (num_rows,), np.float32)
+    top_ks = numba.carray(pointer(words[7]), (num_rows,), np.int32)
+    top_ps = numba.carray(pointer(words[8]), (num_rows,), np.float32)
+    uniforms = numba.carray(pointer(words[9]), (num_rows,), np.float32)
+    token_ids = numba.carray(pointer(words[10]), (num_rows,), np.int32)
+    logprobs = numba.carray(pointer(words[11]), (num_rows,), np.float32)
+    statuses = numba.carray(pointer(words[12]), (num_rows,), np.int32)
+    while True:
+        row = claim(words)
+        if row >= num_rows:
+            return
+        token_ids[row], logprobs[row], statuses[row] = _sample_row(
+            logits[row], masks[row], constrained[row], temperatures[row], min_ps[row], top_ks[row], top_ps[row], uniforms[row]
+        )
+
+
+def sample_rows(logits: np.ndarray, *columns: np.ndarray) -> None:
+    """Samples logits [R, V].
+
+    Args:
+        columns: masks, constrained, temperatures, min_ps, top_ks, top_ps and uniforms of `SampleSettings`, then token_ids,
+            logprobs and statuses of `SampleResult`, which are filled. All are contiguous.
+    """
+    words = (*map(address_of, (logits, *columns)), logits.shape[1], columns[0].shape[1])
+    run(_sample, logits.shape[0], words, parallel=logits.size > _WORTH_A_TEAM)
 
 
 @numba.njit(

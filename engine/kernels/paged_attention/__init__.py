@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ..parallel import parallel_lock
 from . import spans as dense
 from .layout import NO_WINDOW, AttentionBatch, AttentionScale, LayerCache, Span
 
@@ -55,9 +54,7 @@ def _on_cpu(
         short = torch.empty(num_short, queries.shape[1], values.shape[2], dtype=torch.float32)
     if num_short:
         rows = queries[:num_short].float().contiguous().numpy()
-        arguments = (np.float32(scale.scaling), np.int32(scale.window), np.float32(scale.softcap or 0.0))
-        with parallel_lock:
-            cpu.attend(rows, key_blocks, value_blocks, tables, row_sequences[:num_short], positions[:num_short], *arguments, short.numpy())
+        cpu.attend(rows, key_blocks, value_blocks, tables, row_sequences[:num_short], positions[:num_short], scale, short.numpy())
     if short is out:
         return out.to(queries.dtype)
     out[:num_short] = short

@@ -12,6 +12,11 @@ from numba import float32, int32, types, uint16, void
 from numba.extending import overload
 
 from ..cpu_math import exp_negative
+from ..parallel import KERNEL, address_of, bits_of, claim, float_of, pointer, run
+from .layout import AttentionScale
+
+_WORTH_A_TEAM = 200_000
+"""Multiplications from which several threads are worth their start, some 20 microseconds."""
 
 
 def _widen(value):
@@ -28,7 +33,7 @@ def _widen_overload(value):
 
 @numba.njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
 def _attend_row(query, keys, values, table, position, kv_head, scaling, window, softcap, out):
-    """One row and one key head: query [G, D], keys and values [num_blocks, Hkv, block_size, D], out [G, Dv]."""
+    """One row and one key head; a softcap of 0 means none: query [G, D], keys and values [num_blocks, Hkv, block_size, D], out [G, Dv]."""
     groups, key_dim = query.shape
     value_dim = out.shape[1]
     block_size = keys.shape[2]
@@ -76,23 +81,76 @@ def _attend_row(query, keys, values, table, position, kv_head, scaling, window, 
             out[g, d] /= total[g]
 
 
-def _signature(stored: types.Type) -> types.Type:
-    """queries [N, H, D], keys, values, block_tables [S, B], row_sequences [N], positions [N], scaling, window, softcap, out [N, H, Dv]"""
-    return void(float32[:, :, ::1], stored[:, :, :, ::1], stored[:, :, :, ::1], int32[:, ::1], int32[::1], int32[::1],
-                float32, int32, float32, float32[:, :, ::1])  # fmt: skip
-
-
-@numba.njit([_signature(float32), _signature(uint16)], nogil=True, parallel=True, cache=True)
-def attend(queries, keys, values, block_tables, row_sequences, positions, scaling, window, softcap, out):
-    """Fills `out`. A softcap of 0 means none, `NO_WINDOW` means no window. Work is split over rows and key heads."""
-    num_kv_heads = keys.shape[1]
-    groups = queries.shape[1] // num_kv_heads
-    for task in numba.prange(queries.shape[0] * num_kv_heads):
-        row = task // num_kv_heads
-        kv_head = task % num_kv_heads
+@numba.njit(cache=True)
+def _attend(words, sizes, keys, values):
+    """Claims tasks, each a row and a key head, until there are none left. The words are those of `attend`."""
+    num_rows, num_heads, num_kv_heads, key_dim, value_dim, num_sequences, max_blocks = sizes
+    queries = numba.carray(pointer(words[4]), (num_rows, num_heads, key_dim), np.float32)
+    out = numba.carray(pointer(words[5]), (num_rows, num_heads, value_dim), np.float32)
+    block_tables = numba.carray(pointer(words[6]), (num_sequences, max_blocks), np.int32)
+    row_sequences = numba.carray(pointer(words[7]), (num_rows,), np.int32)
+    positions = numba.carray(pointer(words[8]), (num_rows,), np.int32)
+    scaling, window, softcap = float_of(words[9]), words[10], float_of(words[11])
+    groups = num_heads // num_kv_heads
+    while True:
+        task = claim(words)
+        if task >= words[1]:
+            return
+        row, kv_head = task // num_kv_heads, task % num_kv_heads
         heads = slice(kv_head * groups, (kv_head + 1) * groups)
         table = block_tables[row_sequences[row]]
         _attend_row(queries[row, heads], keys, values, table, positions[row], kv_head, scaling, window, softcap, out[row, heads])
+
+
+@numba.njit(inline="always")
+def _sizes(words):
+    """Rows, heads, key heads, key and value dimension, sequences and blocks per sequence."""
+    return words[12], words[13], words[14], words[15], words[16], words[17], words[18]
+
+
+@numba.cfunc(KERNEL, cache=True)
+def _attend_float32(words):
+    keys = numba.carray(pointer(words[2]), (words[19], words[14], words[20], words[15]), np.float32)
+    values = numba.carray(pointer(words[3]), (words[19], words[14], words[20], words[16]), np.float32)
+    _attend(words, _sizes(words), keys, values)
+
+
+@numba.cfunc(KERNEL, cache=True)
+def _attend_bfloat16(words):
+    keys = numba.carray(pointer(words[2]), (words[19], words[14], words[20], words[15]), np.uint16)
+    values = numba.carray(pointer(words[3]), (words[19], words[14], words[20], words[16]), np.uint16)
+    _attend(words, _sizes(words), keys, values)
+
+
+def attend(
+    queries: np.ndarray,
+    keys: np.ndarray,
+    values: np.ndarray,
+    block_tables: np.ndarray,
+    row_sequences: np.ndarray,
+    positions: np.ndarray,
+    scale: AttentionScale,
+    out: np.ndarray,
+) -> None:
+    """Fills `out`. All arrays are contiguous.
+
+    Args:
+        queries: [N, H, D] float32
+        keys: [num_blocks, Hkv, block_size, D] float32, or uint16 for bfloat16; values likewise with Dv.
+        block_tables: [S, B] int32
+        row_sequences: [N] int32; positions likewise.
+        out: [N, H, Dv] float32
+    """
+    num_rows, num_heads, key_dim = queries.shape
+    num_blocks, num_kv_heads, block_size, value_dim = values.shape
+    arrays = (keys, values, queries, out, block_tables, row_sequences, positions)
+    words = (
+        *map(address_of, arrays), bits_of(scale.scaling), scale.window, bits_of(scale.softcap or 0.0),
+        num_rows, num_heads, num_kv_heads, key_dim, value_dim, *block_tables.shape, num_blocks, block_size,
+    )  # fmt: skip
+    work = (int(positions.sum()) + num_rows) * num_heads * (key_dim + value_dim)
+    kernel = _attend_float32 if keys.dtype == np.float32 else _attend_bfloat16
+    run(kernel, num_rows * num_kv_heads, words, parallel=work > _WORTH_A_TEAM)
 
 
 def _write_signature(stored: types.Type) -> types.Type:

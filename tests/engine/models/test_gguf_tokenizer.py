@@ -1,7 +1,9 @@
+# ruff: noqa: RUF001 (other scripts are what is tested)
 """Tokenizers from GGUF files give the ids that the vocabulary was trained to give."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -129,7 +131,7 @@ def greedy_pieces(text: str, words: Sequence[str]) -> list[str]:
     while True:
         joins = [
             (rank[left + right], -len(left), position)
-            for position, (left, right) in enumerate(zip(pieces, pieces[1:], strict=False))
+            for position, (left, right) in enumerate(itertools.pairwise(pieces))
             if left + right in rank
         ]
         if not joins:

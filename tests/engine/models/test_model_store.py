@@ -357,8 +357,10 @@ def test_a_root_that_cannot_be_written(tmp_path: Path, server: FileServer, wheel
 
 @pytest.mark.parametrize(
     "name",
-    ["", "tny", "../tiny", "tiny/../tiny", "a/../b", "a/..", "org/name:../x.gguf", "org/name:x/y.gguf", "org/name:x.bin", "/no/such/path"]
-    + ["a--b/c", "org/na me", "org/name/more", "tiny\0", "x" * 10_000, "~/no/such", ".locks", ".partial/tiny", "org\\name", "-rf/x"],
+    [
+        *("", "tny", "../tiny", "tiny/../tiny", "a/../b", "a/..", "org/name:../x.gguf", "org/name:x/y.gguf", "org/name:x.bin", "/no/such"),
+        *("a--b/c", "org/na me", "org/name/more", "tiny\0", "x" * 10_000, "~/no/such", ".locks", ".partial/tiny", "org\\name", "-rf/x"),
+    ],
 )
 def test_what_is_no_model_name(store: ModelStore, name: str):
     for ask in (store.resolve, store.show):

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 (other scripts are what is tested)
 """The built-in models against transformers' own GGUF path, which takes up to a minute each."""
 
 from __future__ import annotations

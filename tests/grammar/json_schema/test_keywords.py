@@ -139,12 +139,22 @@ SPELLINGS = [
 
 @pytest.mark.parametrize(("schema", "valid", "invalid"), SPELLINGS)
 def test_spellings(schema: Any, valid: list[str], invalid: list[str]) -> None:
-    grammar = Grammar.json_schema(schema)
+    grammar = Grammar.json_schema(schema, property_order="any")
     for text in valid:
         json.loads(text)
         assert grammar.accepts(text), text
     for text in invalid:
         assert not grammar.accepts(text), text
+
+
+def test_known_text_is_spelt_without_needless_escapes_in_schema_order() -> None:
+    schema = {"type": "object", "properties": {"a\"é": {"enum": ["x/é", "\n"]}}, "required": ["a\"é"], "additionalProperties": {"type": "string"}}
+    grammar = Grammar.json_schema(schema)
+    for text in (r'{"a\"é":"x/é"}', r'{"a\"\u00e9":"x/\u00e9"}', r'{"a\u0022é":"\n"}', r'{"a\"é":"\u000a","b":"\u0061"}'):
+        assert grammar.accepts(text), text
+    for text in (r'{"\u0061\"é":"x/é"}', r'{"a\"é":"x\/é"}', r'{"a\"é":"\u0078/é"}', r'{"a\"é":"\n","\u0062":""}'):
+        assert not grammar.accepts(text), text
+        assert Grammar.json_schema(schema, property_order="any").accepts(text)
 
 
 def test_decimal_divisors_are_exact() -> None:

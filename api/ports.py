@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..engine.request import Request, RequestOutput
@@ -38,19 +38,9 @@ class Encoding(Protocol):
 class Tokenizer(Protocol):
     def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding: ...
 
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str: ...
-
-    def id_to_token(self, id: int) -> str | None: ...
-
 
 class ChatTemplate(Protocol):
-    def render(
-        self,
-        messages: list[dict[str, Any]],
-        add_generation_prompt: bool = True,
-        tools: list[dict[str, Any]] | None = None,
-        **variables: Any,
-    ) -> str: ...
+    def render(self, messages: list[dict[str, Any]], add_generation_prompt: bool = True, **variables: Any) -> str: ...
 
 
 class ServedModel(Protocol):
@@ -60,10 +50,10 @@ class ServedModel(Protocol):
     def name(self) -> str: ...
 
     @property
-    def tokenizer(self) -> Any: ...
+    def tokenizer(self) -> Tokenizer: ...
 
     @property
-    def chat_template(self) -> Any: ...
+    def chat_template(self) -> ChatTemplate | None: ...
 
     @property
     def bos_token_id(self) -> int | None: ...

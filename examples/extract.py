@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 from formcast import LLM, SamplingParams
 
 MESSAGE = "Hi, this is Grace Hopper from Harbor Robotics in Arlington. Please call me back at 555 0142."
+QUESTION = f"Read the sender's name, company, city and phone from this message. Answer in JSON.\n\n{MESSAGE}"
 
 
 class Sender(BaseModel, extra="forbid"):
@@ -22,10 +23,10 @@ class Sender(BaseModel, extra="forbid"):
 
 
 def main(model: str = "smollm2-135m") -> None:
-    question = {"role": "user", "content": f"Read the sender's name, company, city and phone from this message. Answer in JSON.\n\n{MESSAGE}"}
     with LLM(model=model) as llm:
-        answers = llm.chat([question], SamplingParams(temperature=0, max_tokens=200), schema=Sender)
-    print(repr(answers[0].outputs[0].parsed))
+        results = llm.chat([{"role": "user", "content": QUESTION}], SamplingParams(temperature=0, max_tokens=300), schema=Sender)
+    answer = results[0].outputs[0]
+    print(repr(answer.parsed) if answer.parsed else f"no sender: {answer.parse_error}\n{answer.text}")
 
 
 if __name__ == "__main__":

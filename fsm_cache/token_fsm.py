@@ -148,7 +148,7 @@ class TokenFSM:
 
     def _remember(self, state: int, row: np.ndarray) -> _Mask:
         count = unpack(row, self._ids)
-        mask = _Mask(False, self._ids[:count].copy()) if count <= _NARROW else _Mask(True, row.copy())
+        mask = _Mask(True, row.copy()) if count < 0 else _Mask(False, self._ids[:count].copy())
         self._masks[state] = mask
         self._mask_bytes += mask.data.nbytes
         while self._mask_bytes > self._max_mask_bytes and len(self._masks) > 1:

@@ -62,21 +62,23 @@ def walk(memory, trie, same, path, out, mask, position, status):
 
 @njit(i4(i4_1, i4_1), cache=True, nogil=True)
 def unpack(mask, tokens):
-    """Writes the ids of the set bits to `tokens`, as far as they fit; answers how many are set."""
+    """Writes the ids of the set bits to `tokens` and answers their number, or -1 if they do not fit."""
+    total = np.int64(0)
+    for w in range(mask.shape[0]):
+        x = np.uint32(mask[w])
+        x = x - ((x >> np.uint32(1)) & np.uint32(0x55555555))
+        x = (x & np.uint32(0x33333333)) + ((x >> np.uint32(2)) & np.uint32(0x33333333))
+        x = (x + (x >> np.uint32(4))) & np.uint32(0x0F0F0F0F)
+        total += np.int64((x * np.uint32(0x01010101)) >> np.uint32(24))
+    if total > tokens.shape[0]:
+        return np.int32(-1)
     count = np.int32(0)
     for w in range(mask.shape[0]):
-        word = np.uint32(mask[w])
-        while word != 0:
-            low = word & (~word + np.uint32(1))
-            bit = np.int32(0)
-            rest = low
-            while rest > 1:
-                rest >>= np.uint32(1)
-                bit += 1
-            if count < tokens.shape[0]:
-                tokens[count] = np.int32(w * 32) + bit
-            count += 1
-            word ^= low
+        if mask[w] != 0:
+            for bit in range(32):
+                if (mask[w] >> bit) & 1:
+                    tokens[count] = np.int32(w * 32 + bit)
+                    count += 1
     return count
 
 

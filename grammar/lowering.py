@@ -16,6 +16,7 @@ import numpy as np
 
 from .languages import MAX_CODE_POINT, CharAutomaton, Edge
 from .machine_layout import (
+    DEAD,
     F_ACCEPT,
     F_BOUNDARY,
     F_ESCAPE,
@@ -41,6 +42,7 @@ _HEX = [*range(0x30, 0x3A), *range(0x41, 0x47), *range(0x61, 0x67)]
 # What a tidy string spells with an escape: characters that must be escaped, and those beyond ASCII, which many encoders escape.
 _TIDY_ESCAPES = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, MAX_CODE_POINT))
 _PAIR = -1  # segment target: a high surrogate; the low one follows
+_DEAD_LINE = np.full(256, DEAD, np.int32)
 _SURROGATES = (0xD800, 0xDFFF)
 # lead byte -> (continuation bytes, first code point, last code point); RFC 3629 section 4
 _LEADS = [
@@ -163,6 +165,7 @@ class Lowering:
         self._json = json
         self._tidy = tidy
         self._keys = keys
+        self._lead_rows: dict[Segments, tuple[list[int], list[int]]] = {}
         self._rows: dict[tuple[type, _Key], int] = {}  # the kinds of key are tuples, equal across kinds
 
     def start_row(self) -> int:
@@ -212,23 +215,20 @@ class Lowering:
 
     def fill(self, row: int, key: _Key) -> None:
         """Writes the 256 targets and the flags of `row`. `machine.rows` may move while targets are made."""
-        targets: dict[int, int] = {}
+        line = _DEAD_LINE.copy()
         flags = F_EXPANDED
         if isinstance(key, _Boundary):
-            flags |= self._fill_boundary(key.q, targets)
+            flags |= self._fill_boundary(key.q, line)
         elif isinstance(key, _Middle):
-            self._fill_middle(key, targets)
+            self._fill_middle(key, line)
         else:
             flags |= F_ESCAPE
             if isinstance(key, _Escape):
-                self._fill_escape(key, targets)
+                self._fill_escape(key, line)
             elif isinstance(key, _Hex):
-                self._fill_hex(key, targets)
+                self._fill_hex(key, line)
             else:
-                self._fill_low_escape(key, targets)
-        line = np.full(256, -1, np.int32)
-        if targets:
-            line[np.fromiter(targets.keys(), np.int64, len(targets))] = np.fromiter(targets.values(), np.int32, len(targets))
+                self._fill_low_escape(key, line)
         self._machine.rows[row, :256] = line
         self._machine.rows[row, FLAGS] = flags
 
@@ -243,19 +243,20 @@ class Lowering:
             return FINAL_ROW
         return self.boundary(q)
 
-    def _fill_boundary(self, q: int, targets: dict[int, int]) -> int:
+    def _fill_boundary(self, q: int, targets: np.ndarray) -> int:
         edges = self._automaton.edges(q)
         flags = F_BOUNDARY
         for lo, hi, target in edges:
-            if lo < 0x80:
-                row = self._target(target)
-                for byte in range(lo, min(hi, 0x7F) + 1):
-                    targets[byte] = row
-        self._fill_leads(edges, targets)
+            if lo >= 0x80:
+                break
+            targets[lo : min(hi, 0x7F) + 1] = self._target(target)
+        if edges and edges[-1][1] >= 0x80:
+            leads, rows = self._leads(tuple(e for e in edges if e[1] >= 0x80))
+            targets[leads] = rows
         if not self._json:
             return flags | (F_ACCEPT if self._automaton.accepting(q) else 0)
-        for byte in (*range(0x20), 0x22, 0x5C):
-            targets.pop(byte, None)
+        targets[:0x20] = DEAD
+        targets[0x22] = targets[0x5C] = DEAD
         if self._escapable(q):
             targets[0x5C] = self._row(_Escape(q))
         if self._keys is not None:
@@ -271,19 +272,22 @@ class Lowering:
                 flags |= F_PLAIN
         return flags
 
-    def _fill_leads(self, edges: Segments, targets: dict[int, int]) -> None:
-        wide = [e for e in edges if e[1] >= 0x80]
-        if not wide:
-            return
-        for lead, left, lo, hi in _LEADS:
-            if hi < wide[0][0] or lo > wide[-1][1]:
-                continue
-            base = lo & ~((1 << (6 * left)) - 1)
-            segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide if a <= hi and b >= lo)
-            if segments:
-                targets[lead] = self._row(_Middle(left, segments))
+    def _leads(self, wide: Segments) -> tuple[list[int], list[int]]:
+        """Lead bytes of UTF-8 that begin a character of `wide`, and the rows after them."""
+        known = self._lead_rows.get(wide)
+        if known is None:
+            leads: list[int] = []
+            rows: list[int] = []
+            for lead, left, lo, hi in _LEADS:
+                base = lo & -(1 << (6 * left))
+                segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide if a <= hi and b >= lo)
+                if segments:
+                    leads.append(lead)
+                    rows.append(self._row(_Middle(left, segments)))
+            known = self._lead_rows[wide] = leads, rows
+        return known
 
-    def _fill_middle(self, key: _Middle, targets: dict[int, int]) -> None:
+    def _fill_middle(self, key: _Middle, targets: np.ndarray) -> None:
         size = 1 << (6 * (key.left - 1))
         for k in range(64):
             part = _clip(key.segments, k * size, (k + 1) * size - 1)
@@ -297,7 +301,7 @@ class Lowering:
             return edges
         return tuple((max(lo, a), min(hi, b), t) for lo, hi, t in edges for a, b in _TIDY_ESCAPES if lo <= b and a <= hi)
 
-    def _fill_escape(self, key: _Escape, targets: dict[int, int]) -> None:
+    def _fill_escape(self, key: _Escape, targets: np.ndarray) -> None:
         edges = self._escapable(key.q)
         for byte, char in _SHORT_ESCAPES.items():
             target = next((t for lo, hi, t in edges if lo <= char <= hi), None)
@@ -321,7 +325,7 @@ class Lowering:
                     runs.append((a, b, _PAIR))
         return runs
 
-    def _fill_hex(self, key: _Hex, targets: dict[int, int]) -> None:
+    def _fill_hex(self, key: _Hex, targets: np.ndarray) -> None:
         size = 1 << (4 * (key.left - 1))
         for byte in _HEX:
             digit = int(chr(byte), 16)
@@ -339,7 +343,7 @@ class Lowering:
             else:
                 targets[byte] = self._target(part[0][2])
 
-    def _fill_low_escape(self, key: _LowEscape, targets: dict[int, int]) -> None:
+    def _fill_low_escape(self, key: _LowEscape, targets: np.ndarray) -> None:
         if key.at == 0:
             targets[0x5C] = self._row(_LowEscape(1, key.segments))
         else:

@@ -26,9 +26,6 @@ from numba.extending import intrinsic
 KERNEL = types.void(types.CPointer(int64))
 """Signature of a kernel."""
 
-HEADER = 2
-"""Index of the first word that belongs to the kernel."""
-
 
 @intrinsic
 def claim(typing_context, words):

@@ -670,12 +670,9 @@ def complement(node: Node) -> Node:
         return node.items[0]
     if node is EMPTY:
         return ANYTHING
-    run = _uniform_run(node)
-    if run is not None and (run[0] is ALL_CHARS):
-        _, lo, hi = run
-        below = length(0, lo - 1) if lo else EMPTY
-        above = EMPTY if hi is None else length(hi + 1, None)
-        return alt([below, above])
+    windows = _length_windows(node)
+    if windows is not None:
+        return _outside_lengths(windows)
     key = (KIND_NOT, node.uid)
     found = _known(key)
     if found is not None:
@@ -692,6 +689,30 @@ def complement(node: Node) -> Node:
         loopy=node.loopy,
         free=node.free,
     )
+
+
+def _length_windows(node: Node) -> list[tuple[int, int | None]] | None:
+    """Sorted `(lo, hi)` of a node that only asks for lengths, else None."""
+    windows: list[tuple[int, int | None]] = []
+    for item in node.items if node.kind == KIND_ALT else (node,):
+        run = _uniform_run(item)
+        if run is None or run[0] is not ALL_CHARS:
+            return None
+        windows.append(run[1:])
+    windows.sort(key=lambda window: window[0])
+    return windows
+
+
+def _outside_lengths(windows: list[tuple[int, int | None]]) -> Node:
+    parts: list[Node] = []
+    free: int | None = 0
+    for lo, hi in windows:
+        if free is not None:
+            parts.append(length(free, lo - 1))
+            free = None if hi is None else max(free, hi + 1)
+    if free is not None:
+        parts.append(length(free, None))
+    return alt(parts)
 
 
 def length(lo: int, hi: int | None) -> Node:

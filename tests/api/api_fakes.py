@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,17 +25,11 @@ class ByteTokenizer:
     def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding:
         return Encoding(list(sequence.encode()))
 
-    def decode(self, ids: Sequence[int], skip_special_tokens: bool = True) -> str:
-        return bytes(ids).decode()
-
-    def id_to_token(self, id: int) -> str | None:
-        return chr(id)
-
 
 class PlainTemplate:
     """`role: content` lines."""
 
-    def render(self, messages: list[dict[str, Any]], add_generation_prompt: bool = True, tools: Any = None, **variables: Any) -> str:
+    def render(self, messages: list[dict[str, Any]], add_generation_prompt: bool = True, **variables: Any) -> str:
         return "".join(f"{message['role']}: {message['content']}\n" for message in messages) + "assistant:"
 
 

@@ -127,21 +127,21 @@ def _locate(weights, uniform):
     num_runs = (weights.shape[0] + _RUN - 1) // _RUN
     runs = np.empty(num_runs, np.float32)
     total = 0.0
-    for run in range(num_runs):
-        part = np.float32(0.0)
-        for i in range(run * _RUN, min((run + 1) * _RUN, weights.shape[0])):
-            part += weights[i]
-        runs[run] = part
-        total += part
+    for part in range(num_runs):
+        subtotal = np.float32(0.0)
+        for i in range(part * _RUN, min((part + 1) * _RUN, weights.shape[0])):
+            subtotal += weights[i]
+        runs[part] = subtotal
+        total += subtotal
     target = uniform * total
     below = 0.0
     last = 0
-    for run in range(num_runs):
-        if below + runs[run] <= target:
-            below += runs[run]
+    for part in range(num_runs):
+        if below + runs[part] <= target:
+            below += runs[part]
             continue
         running = below
-        for i in range(run * _RUN, min((run + 1) * _RUN, weights.shape[0])):
+        for i in range(part * _RUN, min((part + 1) * _RUN, weights.shape[0])):
             if weights[i] > 0:
                 last = i
                 running += weights[i]

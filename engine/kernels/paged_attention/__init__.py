@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 
 from . import spans as dense
-from .layout import NO_WINDOW, AttentionBatch, AttentionScale, LayerCache, Span
+from .layout import NO_WINDOW, AttentionBatch, AttentionScale, LayerCache, Span, host_bits
 
 __all__ = ["NO_WINDOW", "AttentionBatch", "AttentionScale", "LayerCache", "Span", "paged_attention"]
 
@@ -41,32 +40,27 @@ def _on_cpu(
     from . import cpu
 
     stored = cache.keys.dtype
-    key_blocks, value_blocks = _bits(cache.keys), _bits(cache.values)
-    tables = batch.block_tables.numpy()
-    row_sequences, positions = batch.row_sequences.numpy(), batch.positions.numpy()
-    cpu.write(_bits(keys.to(stored)), _bits(values.to(stored)), key_blocks, value_blocks, tables, row_sequences, positions)
+    cpu.write(host_bits(keys.to(stored)), host_bits(values.to(stored)), *cache.on_host, *batch.on_host)
     num_short = next((span.row_start for span in batch.spans if span.num_rows >= _SHORT), queries.shape[0])
-    if num_short == queries.shape[0]:
-        out = torch.empty(queries.shape[0], queries.shape[1], values.shape[2], dtype=torch.float32)
-        short = out
-    else:
-        out = torch.empty(queries.shape[0], queries.shape[1], values.shape[2], dtype=queries.dtype)
-        short = torch.empty(num_short, queries.shape[1], values.shape[2], dtype=torch.float32)
-    if num_short:
-        rows = queries[:num_short].float().contiguous().numpy()
-        cpu.attend(rows, key_blocks, value_blocks, tables, row_sequences[:num_short], positions[:num_short], scale, short.numpy())
-    if short is out:
-        return out.to(queries.dtype)
-    out[:num_short] = short
-    for span in batch.spans:
-        if span.row_start >= num_short:
-            out[span.row_start : span.row_stop] = dense.attend(queries[span.row_start : span.row_stop], cache, batch, scale, span)
-    return out
+    parts = [_attend_short(queries[:num_short], cache, batch, scale)] if num_short else []
+    parts += [
+        dense.attend(queries[span.row_start : span.row_stop], cache, batch, scale, span)
+        for span in batch.spans
+        if span.row_start >= num_short
+    ]
+    return parts[0].contiguous() if len(parts) == 1 else torch.cat(parts)
 
 
-def _bits(tensor: torch.Tensor) -> np.ndarray:
-    """The tensor's memory for compiled code: bfloat16 as uint16."""
-    return tensor.view(torch.uint16).numpy() if tensor.dtype == torch.bfloat16 else tensor.numpy()
+def _attend_short(queries: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scale: AttentionScale) -> torch.Tensor:
+    """The first rows of a batch, from the cache -> [N, H, Dv] in the dtype of the queries."""
+    from . import cpu
+
+    num_rows = queries.shape[0]
+    tables, row_sequences, positions = batch.on_host
+    out = torch.empty(num_rows, queries.shape[1], cache.values.shape[3], dtype=torch.float32)
+    rows = queries.float().contiguous().numpy()
+    cpu.attend(rows, *cache.on_host, tables, row_sequences[:num_rows], positions[:num_rows], scale, out.numpy())
+    return out.to(queries.dtype)
 
 
 def _check(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, cache: LayerCache, batch: AttentionBatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
+import numpy as np
 import torch
 
 NO_WINDOW = 2**31 - 1
@@ -25,6 +27,11 @@ class LayerCache:
     @property
     def block_size(self) -> int:
         return self.keys.shape[2]
+
+    @cached_property
+    def on_host(self) -> tuple[np.ndarray, np.ndarray]:
+        """Keys and values of a CPU cache for compiled code: the same memory, bfloat16 as its bits."""
+        return host_bits(self.keys), host_bits(self.values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,3 +84,13 @@ class AttentionBatch:
     positions: torch.Tensor
     spans: tuple[Span, ...]
     masks: dict[tuple[Span, int], torch.Tensor] = field(default_factory=dict)
+
+    @cached_property
+    def on_host(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Block tables, row sequences and positions of a batch on the CPU: the same memory."""
+        return self.block_tables.numpy(), self.row_sequences.numpy(), self.positions.numpy()
+
+
+def host_bits(tensor: torch.Tensor) -> np.ndarray:
+    """A CPU tensor's memory for compiled code: bfloat16 as uint16."""
+    return tensor.view(torch.uint16).numpy() if tensor.dtype == torch.bfloat16 else tensor.numpy()

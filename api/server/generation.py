@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from starlette.responses import Response
@@ -48,16 +49,12 @@ class Generation:
             ClientDisconnect: the client left; the jobs are aborted.
         """
         outputs = llm.stream(self.jobs)
-        try:
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(outputs.aclose)
             first = await unless_disconnected(receive, self._checked(outputs))
             if self.stream:
-                return EventStream(self._events(first, outputs))
-            response = await unless_disconnected(receive, self._whole(first, outputs))
-        except BaseException:
-            await outputs.aclose()
-            raise
-        await outputs.aclose()
-        return response
+                return EventStream(self._events(first, outputs), close=stack.pop_all().aclose)
+            return await unless_disconnected(receive, self._whole(first, outputs))
 
     async def _checked(self, outputs: Outputs) -> tuple[int, RequestOutput]:
         index, output = await anext(outputs)
@@ -103,8 +100,6 @@ class Generation:
             yield event(error.body())
         except Exception as error:  # the status line is sent: what is left is to end with an error event
             yield event(to_api_error(error).body())
-        finally:
-            await outputs.aclose()
 
 
 class _UsageMeter:

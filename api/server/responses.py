@@ -59,23 +59,24 @@ async def _disconnected(receive: Receive) -> None:
 async def _cancel(*tasks: asyncio.Future[Any]) -> None:
     for task in tasks:
         task.cancel()
-    for task in tasks:
-        with contextlib.suppress(asyncio.CancelledError, Exception):
-            await task
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class EventStream(Response):
     """`text/event-stream` over an async generator of encoded events.
 
-    The generator is closed when the client leaves, so its `finally` is where a request is aborted.
+    Args:
+        events: closed when the stream ends or the client leaves.
+        close: called after that, also if not one event was asked for; the place to abort a request.
     """
 
     media_type = "text/event-stream"
 
-    def __init__(self, events: AsyncGenerator[bytes, None]):
+    def __init__(self, events: AsyncGenerator[bytes, None], *, close: Callable[[], Awaitable[None]]):
         super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"})
         del self.headers["content-length"]
         self._events = events
+        self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -83,6 +84,7 @@ class EventStream(Response):
                 await unless_disconnected(receive, self._send_all(send))
         finally:
             await self._events.aclose()
+            await self._close()
 
     async def _send_all(self, send: Callable[[Any], Awaitable[None]]) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})

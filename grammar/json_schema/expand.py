@@ -16,7 +16,7 @@ from ..regex import Language
 from .document import Document
 from .formats import format_language
 from .keywords import ANNOTATIONS, TYPES, child
-from .nodes import EVERYTHING, NOTHING, And, Constant, Everything, Node, Nodes, Not, Or, Place
+from .nodes import EVERYTHING, NOTHING, And, Constant, Everything, Node, Nodes, Not, One, Or, Place
 from .numbers import NumberSet
 from .shapes import (
     ALL_NUMBERS,
@@ -47,6 +47,9 @@ _OBJECT_KEYWORDS = (
     "properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties",
     "dependentRequired", "dependentSchemas", "dependencies",
 )  # fmt: skip
+
+
+_ASSERTING = frozenset(("type", "nullable", *_NUMBER_KEYWORDS, *_STRING_KEYWORDS, *_ARRAY_KEYWORDS, *_OBJECT_KEYWORDS))
 
 
 class Expander:
@@ -116,6 +119,8 @@ class Expander:
             return self._and(node)
         if isinstance(node, Or):
             return self._or(node)
+        if isinstance(node, One):
+            return self._one_of(node.parts)
         if isinstance(node, Not):
             return self._not(node)
         return self._leaf(node)
@@ -139,7 +144,25 @@ class Expander:
         return shapes
 
     def _not(self, node: Not) -> Step:
-        return complement(self.nodes, (yield node.part))
+        """Complement, pushed below conjunctions and disjunctions (De Morgan), so that only single assertions are complemented."""
+        nodes, part = self.nodes, node.part
+        if isinstance(part, Or):
+            shapes = ALL_SHAPES
+            for inner in part.parts:
+                shapes = intersect(nodes, shapes, (yield nodes.negation(inner)))
+            return shapes
+        if isinstance(part, And):
+            asserted, conjuncts = [], sorted(part.parts, key=_pointer)
+        elif isinstance(part, Place):
+            asserted, conjuncts = self._conjuncts(part)
+        else:
+            return complement(nodes, (yield part))
+        shapes = NO_SHAPES
+        for inner in asserted:
+            shapes = unite(shapes, complement(nodes, inner))
+        for inner in conjuncts:
+            shapes = unite(shapes, (yield nodes.negation(inner)))
+        return shapes
 
     def _constant(self, value: Json, pointer: str) -> Shapes:
         nodes = self.nodes
@@ -161,30 +184,37 @@ class Expander:
     # --- one place -------------------------------------------------------------------------------------------------
 
     def _place(self, place: Place) -> Step:
+        asserted, conjuncts = self._conjuncts(place)
+        shapes = ALL_SHAPES
+        for inner in asserted:
+            shapes = intersect(self.nodes, shapes, inner)
+        for node in conjuncts:
+            shapes = intersect(self.nodes, shapes, (yield node))
+        return shapes
+
+    def _conjuncts(self, place: Place) -> tuple[list[Shapes], list[Node]]:
+        """What the place is the conjunction of: shapes of its own assertions, and nodes of its in-place applicators."""
         schema, draft = place.schema, self.document.draft
         base = self.document.base_of(schema, place.base)
-        shapes = ALL_SHAPES
+        conjuncts: list[Node] = []
         for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
             if isinstance(schema.get(keyword), str) and draft.has(keyword):
                 follow = self.document.resolve if keyword == "$ref" else self.document.resolve_dynamic
                 target = follow(schema[keyword], base, child(place.pointer, keyword))
-                shapes = intersect(self.nodes, shapes, (yield self.nodes.place(target.schema, target.base, target.pointer)))
+                conjuncts.append(self.nodes.place(target.schema, target.base, target.pointer))
                 if keyword == "$ref" and draft.ref_hides_siblings:
-                    return shapes
-        shapes = intersect(self.nodes, shapes, self._assertions(schema, base, place.pointer))
+                    return [], conjuncts
+        asserted: list[Shapes] = []
+        if any(keyword in _ASSERTING for keyword in schema):
+            asserted.append(self._assertions(schema, base, place.pointer))
         if "enum" in schema:
-            shapes = intersect(self.nodes, shapes, self._enum(schema["enum"], child(place.pointer, "enum")))
+            asserted.append(self._enum(schema["enum"], child(place.pointer, "enum")))
         if "const" in schema and draft.has("const"):
-            shapes = intersect(self.nodes, shapes, self._constant(schema["const"], child(place.pointer, "const")))
-        for node in self._applied(schema, base, place.pointer):
-            shapes = intersect(self.nodes, shapes, (yield node))
-        if "oneOf" in schema:
-            branches = [self.nodes.place(s, base, child(place.pointer, "oneOf", i)) for i, s in enumerate(schema["oneOf"])]
-            shapes = intersect(self.nodes, shapes, (yield from self._one_of(branches)))
-        return shapes
+            asserted.append(self._constant(schema["const"], child(place.pointer, "const")))
+        return asserted, conjuncts + self._applied(schema, base, place.pointer)
 
     def _applied(self, schema: Mapping[str, Json], base: str, pointer: str) -> list[Node]:
-        """Nodes that the place is the conjunction of, from in-place applicators other than oneOf."""
+        """Nodes that the place is the conjunction of, from in-place applicators."""
         nodes, draft = self.nodes, self.document.draft
 
         def at(subschema: Json, *parts: str | int) -> Node:
@@ -193,6 +223,8 @@ class Expander:
         applied: list[Node] = [at(s, "allOf", i) for i, s in enumerate(schema.get("allOf", ()))]
         if "anyOf" in schema:
             applied.append(nodes.any_of(at(s, "anyOf", i) for i, s in enumerate(schema["anyOf"])))
+        if "oneOf" in schema:
+            applied.append(nodes.one_of(tuple(at(s, "oneOf", i) for i, s in enumerate(schema["oneOf"]))))
         if "not" in schema:
             applied.append(nodes.negation(at(schema["not"], "not")))
         if "if" in schema and draft.has("if"):
@@ -213,7 +245,7 @@ class Expander:
         schema = self._requirements.setdefault(name, {"type": "object", "required": [name]})
         return self.nodes.place(schema, "", "")
 
-    def _one_of(self, branches: list[Node]) -> Step:
+    def _one_of(self, branches: tuple[Node, ...]) -> Step:
         """Exactly one branch: a plain union where branches cannot overlap, else each without the ones it may overlap.
 
         Types are told apart first: branches without `type` overlap in every type that their keywords say nothing about.
@@ -503,7 +535,7 @@ def _pointer(node: Node) -> str:
             return current.pointer
         if isinstance(current, Not):
             stack.append(current.part)
-        elif isinstance(current, And | Or):
+        elif isinstance(current, And | Or | One):
             stack.extend(current.parts)
     return ""
 

@@ -108,12 +108,13 @@ KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS) | frozenset(REFUSED)
 
 
 class Finding(NamedTuple):
-    """What becomes of one keyword at one place."""
+    """What becomes of one keyword at one place. `over_limit` tells that a budget and not a missing feature refused it."""
 
     pointer: str
     keyword: str
     status: str  # "enforced", "annotation" or "refused"
     reason: str
+    over_limit: bool = False
 
 
 def child(pointer: str, *parts: str | int) -> str:
@@ -195,7 +196,7 @@ def check(document: Document, limits: Limits, probe: Callable[[Mapping[str, Json
         try:
             probe(schema, base, pointer)
         except GrammarError as error:
-            yield Finding(error.pointer or child(pointer, keyword), keyword, "refused", error.reason)
+            yield Finding(error.pointer or child(pointer, keyword), keyword, "refused", error.reason, isinstance(error, LimitError))
 
 
 def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limits, only_ref: bool) -> Finding:
@@ -219,7 +220,7 @@ def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limi
         elif keyword == "format" and format_language(value) is None:
             return Finding(pointer, keyword, "annotation", f"the format {value!r} is not known")
     except GrammarError as error:
-        return Finding(child(pointer, keyword), keyword, "refused", str(error))
+        return Finding(child(pointer, keyword), keyword, "refused", str(error), isinstance(error, LimitError))
     return Finding(pointer, keyword, "enforced", "")
 
 
@@ -227,4 +228,5 @@ def raise_refused(findings: Iterable[Finding]) -> None:
     """Raises GrammarError for the first place that cannot be enforced."""
     for finding in findings:
         if finding.status == "refused":
-            raise GrammarError(finding.reason, pointer=finding.pointer)
+            kind = LimitError if finding.over_limit else GrammarError
+            raise kind(finding.reason, pointer=finding.pointer)

@@ -63,6 +63,13 @@ class Or(Node):
 
 
 @dataclass(frozen=True, eq=False, slots=True)
+class One(Node):
+    """Exactly one of the parts."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Not(Node):
     part: Node
 
@@ -110,6 +117,7 @@ class Nodes:
         self._constants: dict[Json, Constant] = {}
         self._and: dict[frozenset[Node], And] = {}
         self._or: dict[tuple[Node, ...], Or] = {}
+        self._one: dict[tuple[Node, ...], One] = {}
         self._not: dict[Node, Node] = {}
 
     def place(self, schema: Json, base: str, pointer: str) -> Node:
@@ -171,6 +179,14 @@ class Nodes:
         node = self._or.get(key)
         if node is None:
             node = self._or[key] = Or(key)
+        return node
+
+    def one_of(self, parts: tuple[Node, ...]) -> Node:
+        if len(parts) == 1:
+            return parts[0]
+        node = self._one.get(parts)
+        if node is None:
+            node = self._one[parts] = One(parts)
         return node
 
     def negation(self, part: Node) -> Node:

@@ -134,15 +134,17 @@ class _Ref(weakref.ref):
     key: Any
 
 
-_lock = threading.Lock()
+# Reentrant: a garbage collection inside the lock may call `_forget` in the same thread.
+_lock = threading.RLock()
 _table: dict[Any, _Ref] = {}
 _word_tables: weakref.WeakValueDictionary[tuple[str, ...], WordTable] = weakref.WeakValueDictionary()
 _uids = itertools.count()
 
 
 def _forget(ref: _Ref) -> None:
-    if _table.get(ref.key) is ref:
-        del _table[ref.key]
+    with _lock:
+        if _table.get(ref.key) is ref:
+            del _table[ref.key]
 
 
 def _known(key: Any) -> Node | None:

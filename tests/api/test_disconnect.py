@@ -101,6 +101,18 @@ def test_leaving_a_stream_aborts_all_its_answers():
     assert connection.llm.num_live == 0
 
 
+def test_leaving_as_the_stream_begins_aborts():
+    async def scenario() -> Connection:
+        connection = Connection(hangs("a"), BODY | {"stream": True})
+        connection.leave()
+        await connection.run()
+        return connection
+
+    connection = asyncio.run(scenario())
+    assert connection.engine.aborted == [request.request_id for request in connection.engine.submitted]
+    assert connection.llm.num_live == 0
+
+
 def test_a_finished_stream_aborts_nothing():
     async def scenario() -> Connection:
         connection = Connection(says("ok"), BODY | {"stream": True})

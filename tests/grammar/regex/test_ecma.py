@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import interegular
 import pytest
+from formcast.grammar.errors import GrammarError
+from formcast.grammar.regex import Language
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from regex_strategies import plain_patterns
-
-from formcast.grammar.errors import GrammarError
-from formcast.grammar.regex import Language
 
 # (pattern, texts in which it is found, texts in which it is not)
 SEARCH_ROWS = [
@@ -105,7 +104,7 @@ FULL_ROWS = [
     ("(?i)\u0130", ["\u0130"], ["i", "I"]),
     (r"(?i)\w", ["a", "\u017f", "\u212a"], ["é"]),
     (r"(?i)[^x]", ["a", "\n"], ["x", "X"]),
-    (r"(?i)\u03c3", ["σ", "ς", "Σ"], ["s"]),
+    (r"(?i)\u03c3", ["\u03c3", "\u03c2", "\u03a3"], ["s"]),
     ("(?i:a)b", ["Ab", "ab"], ["aB"]),
     ("(?i)a(?-i:b)", ["Ab"], ["AB"]),
     ("(?s).", ["\n", "a"], ["ab"]),

@@ -7,12 +7,11 @@ import sys
 import warnings
 
 import pytest
+from formcast.grammar.errors import GrammarError
+from formcast.grammar.regex import Language
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from regex_strategies import python_patterns, texts
-
-from formcast.grammar.errors import GrammarError
-from formcast.grammar.regex import Language
 
 # (pattern, texts to try); whether they match is asked from `re`.
 ROWS = [

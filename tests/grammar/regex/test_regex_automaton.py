@@ -5,13 +5,12 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from regex_strategies import python_patterns
-
 from formcast.grammar.errors import GrammarError, LimitError
 from formcast.grammar.limits import Limits
 from formcast.grammar.regex import Language, RegexAutomaton
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from regex_strategies import python_patterns
 
 
 def _strings(automaton: RegexAutomaton, most: int) -> list[str]:

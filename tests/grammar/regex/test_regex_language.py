@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from regex_strategies import python_patterns, texts
-
 from formcast.grammar.errors import GrammarError, LimitError
 from formcast.grammar.limits import Limits
 from formcast.grammar.regex import Language
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from regex_strategies import python_patterns, texts
 
 
 def _language(pattern: str) -> Language:

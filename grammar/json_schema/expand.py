@@ -52,6 +52,14 @@ _OBJECT_KEYWORDS = (
 _ASSERTING = frozenset(("type", "nullable", *_NUMBER_KEYWORDS, *_STRING_KEYWORDS, *_ARRAY_KEYWORDS, *_OBJECT_KEYWORDS))
 
 
+class _Loop(Exception):
+    """The expansion of `node` needs the expansion of `node`."""
+
+    def __init__(self, node: Node):
+        super().__init__()
+        self.node = node
+
+
 class Expander:
     """Expands nodes of one document, memoised."""
 
@@ -91,24 +99,37 @@ class Expander:
 
     def _run(self, stack: list[tuple[Node, Step]], opened: set[Node]) -> Shapes:
         answer: Shapes | None = None
+        loop: _Loop | None = None
         while stack:
             current, steps = stack[-1]
             try:
-                wanted = steps.send(answer) if answer is not None else next(steps)
+                if loop is not None:
+                    wanted, loop = steps.throw(loop), None
+                else:
+                    wanted = steps.send(answer) if answer is not None else next(steps)
             except StopIteration as stop:
-                answer = self._shapes[current] = stop.value
+                answer, loop = stop.value, None
+                self._shapes[current] = stop.value
+                self._open.discard(current)
+                stack.pop()
+                continue
+            except _Loop as error:
+                answer, loop = None, error
                 self._open.discard(current)
                 stack.pop()
                 continue
             answer = self._shapes.get(wanted)
             if answer is None:
                 if wanted in self._open:
-                    raise GrammarError("the schema refers to itself without passing a property or an item", pointer=_pointer(wanted))
+                    loop = _Loop(wanted)
+                    continue
                 if len(stack) > self.limits.max_depth or len(self._shapes) > self.limits.max_steps:
                     raise LimitError("the schema takes too many steps to expand (max_depth, max_steps)", pointer=_pointer(wanted))
                 opened.add(wanted)
                 self._open.add(wanted)
                 stack.append((wanted, self._start(wanted)))
+        if loop is not None:
+            raise GrammarError("the schema refers to itself without passing a property or an item", pointer=_pointer(loop.node))
         assert answer is not None
         return answer
 
@@ -120,7 +141,7 @@ class Expander:
         if isinstance(node, Or):
             return self._or(node)
         if isinstance(node, One):
-            return self._one_of(node.parts)
+            return self._one_of(node.parts, ALL_SHAPES)
         if isinstance(node, Not):
             return self._not(node)
         return self._leaf(node)
@@ -189,7 +210,11 @@ class Expander:
         for inner in asserted:
             shapes = intersect(self.nodes, shapes, inner)
         for node in conjuncts:
-            shapes = intersect(self.nodes, shapes, (yield node))
+            if not isinstance(node, One):
+                shapes = intersect(self.nodes, shapes, (yield node))
+        for node in conjuncts:
+            if isinstance(node, One):  # last: what stands beside it often tells the branches apart
+                shapes = yield from self._one_of(node.parts, shapes)
         return shapes
 
     def _conjuncts(self, place: Place) -> tuple[list[Shapes], list[Node]]:
@@ -245,15 +270,15 @@ class Expander:
         schema = self._requirements.setdefault(name, {"type": "object", "required": [name]})
         return self.nodes.place(schema, "", "")
 
-    def _one_of(self, branches: tuple[Node, ...]) -> Step:
-        """Exactly one branch: a plain union where branches cannot overlap, else each without the ones it may overlap.
+    def _one_of(self, branches: tuple[Node, ...], context: Shapes) -> Step:
+        """Exactly one branch, within `context`: a plain union where branches cannot overlap, else each without the ones it may overlap.
 
         Types are told apart first: branches without `type` overlap in every type that their keywords say nothing about.
         """
         nodes = self.nodes
         expanded: list[Shapes] = []
         for branch in branches:
-            expanded.append((yield branch))
+            expanded.append(intersect(nodes, context, (yield branch)))
         union = NO_SHAPES
         for i, shapes in enumerate(expanded):
             for j, other in enumerate(expanded):
@@ -282,9 +307,10 @@ class Expander:
         for way in ways:
             possible = True
             for need in way:
-                if need in self._open:
-                    continue
-                inner = yield need
+                try:
+                    inner = yield need
+                except _Loop:
+                    continue  # not known yet, so it may be open
                 if not inner.arrays and not inner.objects and not self.has_scalar(inner):
                     possible = False
                     break

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from itertools import combinations, product
+from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LimitError
@@ -161,6 +161,46 @@ def _closure(required: tuple[str, ...], shape: ObjectShape) -> set[str]:
     return present
 
 
+class _Fresh(NamedTuple):
+    """A further member of a class that may be the witness of several claims."""
+
+    class_index: int
+    number: int
+
+
+def _witness_choices(names: Names, shape: ObjectShape, named: list[str]) -> list[tuple[str | _Fresh, ...]]:
+    """The ways to give each witness a member: one with a name, or a further member of a class, shared or not."""
+    choices: list[tuple[str | _Fresh, ...]] = [()]
+    for i in range(len(shape.witnesses)):
+        eligible = names.witness_names(i)
+        known = [n for n in named if n in eligible]
+        classes = [j for j in range(len(names.classes)) if names.witness_class(i, j)]
+        longer: list[tuple[str | _Fresh, ...]] = []
+        for choice in choices:
+            longer.extend((*choice, n) for n in known)
+            for j in classes:
+                used = [c.number for c in choice if isinstance(c, _Fresh) and c.class_index == j]
+                longer.extend((*choice, _Fresh(j, k)) for k in range(max(used, default=-1) + 2))
+        if len(longer) > _MAX_CHOICES:
+            raise LimitError("the members that the object needs can be chosen in too many ways", pointer=shape.pointer)
+        choices = longer
+    return choices
+
+
+def _fillings(names: Names, shape: ObjectShape, present: set[str], spare: list[str], missing: int) -> list[tuple[str, ...] | int]:
+    """The ways to add `missing` members for `minProperties`: named ones, or any number of one class (its index)."""
+    if missing <= 0:
+        return [()]
+    ways: list[tuple[str, ...] | int] = list(range(len(names.classes)))
+    for more in combinations([n for n in spare if n not in present], missing):
+        ways.append(more)
+        if len(ways) > _MAX_CHOICES:
+            if names.classes:
+                break
+            raise LimitError("'minProperties' can be met in too many ways", pointer=shape.pointer)
+    return ways
+
+
 def object_needs(expander: Expander, shape: ObjectShape) -> list[list[Node]]:
     """Alternatives of nodes that must be inhabited for the shape to have a value."""
     required = _closure(shape.required, shape)
@@ -171,38 +211,22 @@ def object_needs(expander: Expander, shape: ObjectShape) -> list[list[Node]]:
         return [[names.node(n) for n in sorted(required)]]
     answers: dict[frozenset[Node], None] = {}
     spare = [n for n in names.ordered + names.unordered if n not in required]
-    witness_ways: list[list[str | int]] = []
-    for i in range(len(shape.witnesses)):
-        eligible = names.witness_names(i)
-        ways: list[str | int] = [n for n in (*sorted(required), *spare) if n in eligible]
-        ways += [j for j in range(len(names.classes)) if names.witness_class(i, j)]
-        witness_ways.append(ways)
-    for chosen in product(*witness_ways):
-        present = _closure((*required, *(c for c in chosen if isinstance(c, str))), shape)
-        extra = [(i, c) for i, c in enumerate(chosen) if isinstance(c, int)]
-        missing = max(0, shape.low - len(present) - len(extra))
-        fill_ways: list[tuple[str, ...] | int] = list(range(len(names.classes))) if missing else [()]
-        if missing:
-            others = [n for n in spare if n not in present]
-            for more in combinations(others, missing):
-                fill_ways.append(more)
-                if len(fill_ways) > _MAX_CHOICES:
-                    if names.classes:
-                        break
-                    raise LimitError("'minProperties' can be met in too many ways", pointer=shape.pointer)
-        for fill in fill_ways:
+    for choice in _witness_choices(names, shape, [*sorted(required), *spare]):
+        present = _closure((*required, *(c for c in choice if isinstance(c, str))), shape)
+        fresh = {c for c in choice if isinstance(c, _Fresh)}
+        missing = shape.low - len(present) - len(fresh)
+        for fill in _fillings(names, shape, present, spare, missing):
             everyone = _closure((*present, *fill), shape) if isinstance(fill, tuple) else present
-            size = len(everyone) + len(extra) + (missing if isinstance(fill, int) else 0)
+            size = len(everyone) + len(fresh) + (missing if isinstance(fill, int) else 0)
             if shape.high is not None and size > shape.high:
                 continue
-            needs = [names.classes[fill].node] if isinstance(fill, int) else []
-            for n in everyone:
-                node = names.node(n)
-                for i, c in enumerate(chosen):
-                    if c == n:
-                        node = names.witness_node(i, node)
-                needs.append(node)
-            needs += [names.witness_node(i, names.classes[j].node) for i, j in extra]
+            values: dict[str | _Fresh, Node] = {n: names.node(n) for n in everyone}
+            values.update((c, names.classes[c.class_index].node) for c in fresh)
+            for i, c in enumerate(choice):
+                values[c] = names.witness_node(i, values[c])
+            needs = set(values.values())
+            if isinstance(fill, int):
+                needs.add(names.classes[fill].node)
             answers[frozenset(needs)] = None
             if len(answers) > _MAX_CHOICES:
                 raise LimitError("the members that the object needs can be chosen in too many ways", pointer=shape.pointer)
@@ -350,8 +374,8 @@ class ObjectFrames:
     # --- liveness --------------------------------------------------------------------------------------------------
 
     def _is_live(self, at: _At) -> bool:
-        """Whether the object can still be completed from `at`. Exact but for `maxProperties` together with witnesses or
-        dependencies, where it may say no although a member could serve twice."""
+        """Whether the object can still be completed from `at`. Exact but for `maxProperties` together with `dependencies`, where
+        it may say no although the members that a witness brings along are needed anyway."""
         shape, names = self._shape, self._names
         pending = self._pending(at)
         if shape.dependencies and not all(self._can_come(at, n) and names.usable(n) for n in pending):
@@ -378,23 +402,40 @@ class ObjectFrames:
         return all(n in at.seen or (self._can_come(at, n) and self._names.usable(n)) for n in more)
 
     def _witnesses_need(self, at: _At, pending: set[str]) -> int | None:
-        """Members needed beyond the pending ones so that every open witness is met; None if some cannot be."""
-        names, taken, more = self._names, dict[str, Node](), 0
-        for i in range(len(self._shape.witnesses)):
-            if at.met >> i & 1:
+        """The fewest members beyond the pending ones with which every open witness can be met; None if some cannot be.
+
+        Tries the ways to share members depth first; at most one new member per witness is ever needed.
+        """
+        open_witnesses = [i for i in range(len(self._shape.witnesses)) if not at.met >> i & 1]
+        best: int | None = None
+        stack: list[tuple[int, dict[str | _Fresh, Node], int]] = [(0, {}, 0)]
+        steps = 0
+        while stack:
+            k, taken, more = stack.pop()
+            steps += 1
+            if steps > _MAX_CHOICES:
+                raise LimitError("the members that the object needs can be chosen in too many ways", pointer=self._shape.pointer)
+            if best is not None and more >= best:
                 continue
-            coming = [n for n in self._witness_names[i] if self._can_come(at, n)]
-            place = None
-            for name in sorted(coming, key=lambda n: (n not in taken, n not in pending, n)):
-                node = names.witness_node(i, taken.get(name, names.node(name)))
-                if self._compiler.expander.inhabited(node) and self._free_to_add(at, name):
-                    place = name
-                    more += name not in taken and name not in pending
-                    taken[name] = node
-                    break
-            if place is None:
-                classes = (c.node for j, c in enumerate(names.classes) if names.witness_class(i, j))
-                if not any(self._compiler.expander.inhabited(names.witness_node(i, node)) for node in classes):
-                    return None
-                more += 1
-        return more
+            if k == len(open_witnesses):
+                best = more
+                continue
+            for member, node in self._places(at, open_witnesses[k], taken):
+                if self._compiler.expander.inhabited(node):
+                    new = member not in taken and member not in pending
+                    stack.append((k + 1, {**taken, member: node}, more + new))
+        return best
+
+    def _places(self, at: _At, witness: int, taken: dict[str | _Fresh, Node]) -> list[tuple[str | _Fresh, Node]]:
+        """Members that may be the witness, with what their value must then be; the most promising last."""
+        names = self._names
+        places: list[tuple[str | _Fresh, Node]] = []
+        for name in sorted(self._witness_names[witness]):
+            if self._can_come(at, name) and self._free_to_add(at, name):
+                places.append((name, names.witness_node(witness, taken.get(name, names.node(name)))))
+        for j, c in enumerate(names.classes):
+            if names.witness_class(witness, j):
+                used = [m for m in taken if isinstance(m, _Fresh) and m.class_index == j]
+                members = [_Fresh(j, len(used)), *used]
+                places.extend((m, names.witness_node(witness, taken.get(m, c.node))) for m in members)
+        return places

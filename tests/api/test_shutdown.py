@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import api_processes
 import httpx
 import pytest
 from api_processes import Server
 
-FAKE_SERVER = Path(__file__).with_name("fake_server.py")
+FAKE_SERVER = Path(api_processes.__file__).with_name("api_fake_server.py")
 BODY = {"messages": [{"role": "user", "content": "x"}], "stream": True}
 
 

@@ -2,13 +2,11 @@ r"""The ECMA-262 dialect: meaning by table, equivalence with an independent auto
 
 from __future__ import annotations
 
-import interegular
 import pytest
 from formcast.grammar.errors import GrammarError
 from formcast.grammar.regex import Language
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from regex_strategies import plain_patterns
 
 # (pattern, texts in which it is found, texts in which it is not)
 SEARCH_ROWS = [
@@ -213,33 +211,6 @@ def test_unknown_options_are_refused():
         Language.pattern("a", "perl")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ValueError, match="mode"):
         Language.pattern("a", "ecma", "match")  # pyright: ignore[reportArgumentType]
-
-
-@settings(max_examples=100)
-@given(plain_patterns)
-def test_accepts_the_same_as_an_independent_automaton(pattern: str):
-    oracle = interegular.parse_pattern(pattern).to_fsm()
-    language = Language.pattern(pattern)
-    for text in _all_texts("abcd", 3):
-        assert language.matches(text) == oracle.accepts(text)
-
-
-def _all_texts(alphabet: str, most: int) -> list[str]:
-    result = [""]
-    level = [""]
-    for _ in range(most):
-        level = [text + char for text in level for char in alphabet]
-        result.extend(level)
-    return result
-
-
-@settings(max_examples=30)
-@given(plain_patterns, plain_patterns)
-def test_equality_of_sets_agrees_with_an_independent_automaton(left: str, right: str):
-    first, second = Language.pattern(left), Language.pattern(right)
-    same = ((first - second) | (second - first)).is_empty()
-    first_fsm, second_fsm = (interegular.parse_pattern(pattern).to_fsm() for pattern in (left, right))
-    assert same == first_fsm.equivalent(second_fsm)
 
 
 @settings(max_examples=50)

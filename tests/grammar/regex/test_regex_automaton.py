@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import pytest
-from formcast.grammar.errors import GrammarError, LimitError
+from formcast.grammar.errors import LimitError
 from formcast.grammar.limits import Limits
 from formcast.grammar.regex import Language, RegexAutomaton
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from regex_strategies import python_patterns
 
 
 def _strings(automaton: RegexAutomaton, most: int) -> list[str]:
@@ -28,51 +23,6 @@ def _strings(automaton: RegexAutomaton, most: int) -> list[str]:
     return result
 
 
-@settings(max_examples=150)
-@given(python_patterns, st.sampled_from(["full", "search"]), st.randoms(use_true_random=False))
-def test_random_walks_never_end_dead_and_always_match(pattern: str, mode, rng: random.Random):
-    try:
-        language = Language.pattern(pattern, "python", mode)
-    except GrammarError:
-        return
-    automaton = language.automaton()
-    state, text = automaton.start, ""
-    assert bool(automaton.edges(state)) or automaton.accepting(state) or language.is_empty()
-    if language.is_empty():
-        return
-    for _ in range(20):
-        edges = automaton.edges(state)
-        assert edges or automaton.accepting(state)
-        if not edges:
-            break
-        low, high, state = rng.choice(edges)
-        text += chr(rng.choice([low, high]))
-    remaining = automaton.min_length(state)
-    assert remaining is not None
-    for left in range(remaining, 0, -1):
-        low, _, state = min(automaton.edges(state), key=lambda edge: automaton.min_length(edge[2]) or 0)
-        text += chr(low)
-        assert automaton.min_length(state) == left - 1
-    assert automaton.accepting(state)
-    assert language.matches(text)
-
-
-@settings(max_examples=100)
-@given(python_patterns)
-def test_edges_are_sorted_disjoint_and_without_surrogates(pattern: str):
-    try:
-        automaton = Language.pattern(pattern, "python", "search").automaton()
-    except GrammarError:
-        return
-    for state in {automaton.start, *[target for _, _, target in automaton.edges(automaton.start)]}:
-        previous = -1
-        for low, high, target in automaton.edges(state):
-            assert previous < low <= high <= 0x10FFFF
-            assert high < 0xD800 or low > 0xDFFF
-            assert automaton.step(state, low) == automaton.step(state, high) == target
-            previous = high
-
-
 FINITE = ["", "a", "ab|c", "[ab]{0,3}", "(a|ab)(c|bcd)", "a?b?c?", "(a{2}|b){1,2}", "(?=a)[ab]b?", "(?!ab)[ab]{2}", r"a\b|ab", "(aa|a){2}"]
 
 
@@ -86,21 +36,6 @@ def test_counts_and_lengths_of_finite_languages(pattern: str):
     assert automaton.tail_count(automaton.start, len(strings) - 1) is None
     assert automaton.min_length(automaton.start) == min(map(len, strings))
     assert automaton.tail_lengths(automaton.start, 20) == sum({1 << len(text) for text in strings})
-
-
-@settings(max_examples=100)
-@given(python_patterns, st.integers(0, 5))
-def test_lengths_agree_with_what_a_walk_finds(pattern: str, cap: int):
-    try:
-        automaton = (Language.pattern(pattern, "python") & ~Language.literal("ab")).automaton()
-    except GrammarError:
-        return
-    expected = 0
-    level = {automaton.start}
-    for size in range(cap + 1):
-        expected |= any(automaton.accepting(state) for state in level) << size
-        level = {target for state in level for _, _, target in automaton.edges(state)}
-    assert automaton.tail_lengths(automaton.start, cap) == expected
 
 
 @pytest.mark.parametrize(

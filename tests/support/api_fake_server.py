@@ -1,4 +1,4 @@
-"""A server process over an engine that says one letter and then nothing more: `python fake_server.py GRACE_SECONDS`."""
+"""A server process over an engine that says one letter and then nothing more: `python api_fake_server.py GRACE_SECONDS`."""
 
 from __future__ import annotations
 

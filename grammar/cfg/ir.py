@@ -1,0 +1,108 @@
+"""The one representation of a context-free grammar that every notation is read into.
+
+It is flat: a group, and whatever else is written inside a rule, is a rule of its own without a written name. Nothing here is nested,
+so that no later step can run out of stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Union
+
+from ..regex import Language
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Terminal:
+    """A set of texts, matched wherever the parse wants it to end (GBNF, EBNF).
+
+    Attributes:
+        language: the texts.
+        literal: the text, if it is just one.
+        position: offset in the grammar text.
+    """
+
+    language: Language
+    literal: str | None = None
+    position: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lexeme:
+    """A regular expression that ends where `re.match` ends it, whatever the parse would prefer (Lark).
+
+    Attributes:
+        pattern: the regular expression, dialect of the module `re`.
+        literal: the text, if the pattern is just one.
+        name: how the terminal is called in messages.
+        position: offset in the grammar text.
+    """
+
+    pattern: str
+    literal: str | None
+    name: str
+    position: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """What a rule derives."""
+
+    name: str
+    position: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Repeat:
+    """`minimum` to `maximum` times one symbol (None = no upper bound)."""
+
+    symbol: Terminal | Lexeme | Reference
+    minimum: int
+    maximum: int | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Difference:
+    """Texts of one symbol that another does not have. Both must be regular."""
+
+    whole: Terminal | Lexeme | Reference
+    removed: Terminal | Lexeme | Reference
+    position: int
+
+
+Atom = Union[Terminal, Lexeme, Reference]
+Symbol = Union[Terminal, Lexeme, Reference, Repeat, Difference]
+Alternative = tuple[Symbol, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rule:
+    """One rule.
+
+    Attributes:
+        name: unique; what references name.
+        alternatives: each a sequence of symbols, the empty one derives the empty text.
+        owner: the written rule that this one is a part of (its own name if it was written).
+        position: offset of the written rule in the grammar text; None for a rule that was imported.
+    """
+
+    name: str
+    alternatives: tuple[Alternative, ...]
+    owner: str
+    position: int | None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ContextFreeGrammar:
+    """A grammar whose references are all defined.
+
+    Attributes:
+        rules: by name.
+        start: name of the start rule.
+        ignored: lexemes that may stand before and after every lexeme.
+    """
+
+    rules: Mapping[str, Rule]
+    start: str
+    ignored: tuple[Lexeme, ...] = ()

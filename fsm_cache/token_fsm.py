@@ -12,6 +12,7 @@ from ..grammar.kernels import OUT_SIZE
 from ..grammar.limits import Limits
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import (
+    ARRAY_AFTER,
     COUNTED,
     DEAD,
     F_EXPANDED,
@@ -181,8 +182,9 @@ class TokenFSM:
             high = int(machine.table[c + 1])
             return None if high < 0 else high - b
         if kind == KEY:
-            frame_at = machine.frames[machine.nodes[parent, A]]
-            allowed = row[KEY_CLASSES] & machine.table[frame_at + FR_CLASSES]
+            allowed = row[KEY_CLASSES]
+            if machine.nodes[parent, KIND] != ARRAY_AFTER:
+                allowed &= machine.table[machine.frames[machine.nodes[parent, A]] + FR_CLASSES]
             if not allowed or row[KEY_TAILS] != -1 or c != NIL:
                 return _NOT_PLAIN
         return None

@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, types
+from numba import types
+
+from ..grammar.kernel_cache import kernel
 
 BYTE, DEPTH, END, TOKEN = range(4)  # columns of Trie.nodes
 
@@ -43,7 +45,7 @@ class Trie:
         return Trie(np.ascontiguousarray(nodes[:count]), same, max_depth)
 
 
-@njit(types.int64(_u1_1, _i4_1, _i4_1, _i4_2, _i4_1, _i4_1), cache=True)
+@kernel(types.int64(_u1_1, _i4_1, _i4_1, _i4_2, _i4_1, _i4_1))
 def _fill(data, ends, ids, nodes, same, path):
     """Writes the nodes of sorted tokens; answers their number. `path` holds the open node of each depth."""
     count = 0

@@ -6,8 +6,9 @@ A mask row is int32 [ceil(V / 32)]; bit (t & 31) of word (t >> 5) is set where t
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from ..grammar.kernel_cache import kernel
 from ..grammar.kernels import MEMORY, addresses, pointer, step
 from ..grammar.machine_layout import DEAD
 from .trie import BYTE, DEPTH, END, TOKEN
@@ -24,14 +25,14 @@ ENDS = -1
 NEVER = -2
 
 
-@njit(types.void(i4_1, i4_1), cache=True, nogil=True)
+@kernel(types.void(i4_1, i4_1))
 def set_bits(mask, tokens):
     """Sets the bits of all `tokens`."""
     for t in tokens:
         mask[t >> 5] |= np.int32(1) << (t & 31)
 
 
-@njit(i8(MEMORY, i4_2, i4_1, i4_1, i4_1, i4_1, i8, i4_1), cache=True, nogil=True)
+@kernel(i8(MEMORY, i4_2, i4_1, i4_1, i4_1, i4_1, i8, i4_1))
 def walk(memory, trie, same, path, out, mask, position, status):
     """Sets the bits of the tokens that lead from state `path[0]` to a living state, from trie node `position` on.
 
@@ -60,7 +61,7 @@ def walk(memory, trie, same, path, out, mask, position, status):
     return i
 
 
-@njit(i4(i4_1, i4_1), cache=True, nogil=True)
+@kernel(i4(i4_1, i4_1))
 def unpack(mask, tokens):
     """Writes the ids of the set bits to `tokens` and answers their number, or -1 if they do not fit."""
     total = np.int64(0)
@@ -82,7 +83,7 @@ def unpack(mask, tokens):
     return count
 
 
-@njit(i4(u1_1_ro), cache=True, nogil=True)
+@kernel(i4(u1_1_ro))
 def plain_characters(data):
     """Characters begun in `data` if it can stand inside any JSON string as it is (the last one may be unfinished).
 

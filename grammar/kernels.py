@@ -8,9 +8,10 @@ the compiled code is cached once. See `machine_layout` for the memory and `docs/
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 
+from .kernel_cache import kernel
 from .machine_layout import (
     ARRAY_AFTER,
     ARRAY_OPEN,
@@ -43,6 +44,7 @@ from .machine_layout import (
     H_NODE_CAPACITY,
     H_NODES,
     H_TRANSITION_MASK,
+    ITEM,
     KEY,
     KEY_CLASSES,
     KEY_HI,
@@ -72,6 +74,8 @@ from .machine_layout import (
     SET,
     V_ARRAYS,
     V_COUNTED,
+    V_DISTINCT_RAW,
+    V_DISTINCT_STRING,
     V_LIST,
     V_OBJECTS,
     V_SCALAR,
@@ -109,7 +113,7 @@ OUT_SIZE = 4096  # members of one union, and pending nodes of one step
 NODE_MARGIN = 3 * OUT_SIZE  # nodes that one step can make
 
 
-@njit(i4(P, P, P, i4, i4, i4, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, P, P, i4, i4, i4, i4, i4, i4))
 def make_node(nodes, buckets, header, kind, a, b, c, parent, insert):
     """The node with these fields; made when absent and `insert`, else -1."""
     h = np.uint32(kind) * np.uint32(0x9E3779B1)
@@ -137,7 +141,7 @@ def make_node(nodes, buckets, header, kind, a, b, c, parent, insert):
     return n
 
 
-@njit(types.void(P, P, P), cache=True, nogil=True)
+@kernel(types.void(P, P, P))
 def rebuild_buckets(nodes, buckets, header):
     mask = np.uint32(header[H_BUCKET_MASK])
     for n in range(header[H_NODES]):
@@ -151,7 +155,7 @@ def rebuild_buckets(nodes, buckets, header):
         buckets[slot] = np.int32(n)
 
 
-@njit(i4(P, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, i4, i4, i4))
 def ask(header, what, a, b):
     header[H_NEED] = what
     header[H_NEED_A] = a
@@ -159,7 +163,7 @@ def ask(header, what, a, b):
     return np.int32(NEED)
 
 
-@njit(i4(P, P, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, P, i4, i4))
 def find_transition(transitions, header, frame, outcome):
     """Offset in the table of the alternatives of (frame, outcome), or -1."""
     mask = np.int64(header[H_TRANSITION_MASK])
@@ -171,7 +175,7 @@ def find_transition(transitions, header, frame, outcome):
     return np.int32(-1)
 
 
-@njit(types.void(P, P, i4, i4, i4), cache=True, nogil=True)
+@kernel(types.void(P, P, i4, i4, i4))
 def insert_transition(transitions, header, frame, outcome, at):
     mask = np.int64(header[H_TRANSITION_MASK])
     slot = np.int64((np.uint32(frame) * np.uint32(0x9E3779B1)) ^ (np.uint32(outcome) * np.uint32(0x85EBCA6B))) & mask
@@ -182,7 +186,7 @@ def insert_transition(transitions, header, frame, outcome, at):
     transitions[slot * 3 + 2] = at
 
 
-@njit(i4(P, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, i4, i4))
 def outcome_allowed(table, frame_at, outcome):
     """Whether a frame (by table offset) takes a key with this outcome."""
     if outcome >= CLASS_BASE:
@@ -191,7 +195,7 @@ def outcome_allowed(table, frame_at, outcome):
     return np.int32((table[words + (outcome >> 5)] >> (outcome & 31)) & 1)
 
 
-@njit(i4(P, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, i4, i4, i4))
 def any_allowed(table, frame_at, lo, hi):
     """Whether a frame takes one of the declared keys [lo, hi)."""
     words = table[frame_at + FR_WORDS]
@@ -207,7 +211,7 @@ def any_allowed(table, frame_at, lo, hi):
     return np.int32(0)
 
 
-@njit(i4(P, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, i4, i4))
 def seen_below(nodes, extras, text):
     """How many of the extra keys seen start with `text`. Lists are hash-consed, so a prefix is an ancestor."""
     count = np.int32(0)
@@ -221,14 +225,14 @@ def seen_below(nodes, extras, text):
     return count
 
 
-@njit(i4(i4), cache=True, nogil=True)
+@kernel(i4(i4))
 def hex_value(byte):
     if byte <= 57:
         return byte - 48
     return (byte & 0xDF) - 55
 
 
-@njit(i4(P, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, i4, i4, i4))
 def escape_unit(nodes, raw, last, skip):
     """The UTF-16 unit of the four hex digits that end `skip` bytes before `last`, newest first."""
     value = np.int32(0)
@@ -246,7 +250,7 @@ def escape_unit(nodes, raw, last, skip):
     return value
 
 
-@njit(i4(P, P, P, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, P, P, i4, i4, i4))
 def append_decoded(nodes, buckets, header, text, raw, byte):
     """`text` followed by the character that the escape `raw` + `byte` spells, as UTF-8 bytes."""
     length = np.int32(1)
@@ -286,7 +290,7 @@ def append_decoded(nodes, buckets, header, text, raw, byte):
     return make_node(nodes, buckets, header, CHAR, 0x80 | (code & 0x3F), 0, 0, text, 1)
 
 
-@njit(i4(i4, i4), cache=True, nogil=True)
+@kernel(i4(i4, i4))
 def utf16_unit(code, second):
     """First or second UTF-16 unit of a code point; -1 where it has no second one."""
     if code < 0x10000:
@@ -296,7 +300,7 @@ def utf16_unit(code, second):
     return np.int32(0xD800) + ((code - np.int32(0x10000)) >> 10)
 
 
-@njit(i4(P, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, i4, i4))
 def escape_fits(nodes, raw, code):
     """Whether the open escape `raw` (newest byte first) can become the character `code`."""
     length = np.int32(0)
@@ -318,7 +322,7 @@ def escape_fits(nodes, raw, code):
     return np.int32(1)
 
 
-@njit(i4(P, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, i4, i4, i4))
 def seen_through(nodes, extras, text, raw):
     """How many of the extra keys seen continue `text` with a character that the open escape `raw` can become."""
     count = np.int32(0)
@@ -345,7 +349,52 @@ def seen_through(nodes, extras, text, raw):
     return count
 
 
-@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, i4, i4))
+def was_seen(nodes, extras, text):
+    """Whether `text` is in a list of extra keys or distinct items."""
+    while extras != NIL:
+        if nodes[extras * NODE + A] == text:
+            return np.int32(1)
+        extras = nodes[extras * NODE + PARENT]
+    return np.int32(0)
+
+
+@kernel(i4(P, P, P, i4, i4))
+def end_item(nodes, buckets, header, text, after):
+    """The state after an item that must differ from those seen, or DEAD."""
+    if text == OFF:
+        return after
+    seen = nodes[after * NODE + C]
+    if was_seen(nodes, seen, text):
+        return np.int32(DEAD)
+    seen = make_node(nodes, buckets, header, EXTRA, text, 0, 0, seen, 1)
+    return make_node(
+        nodes, buckets, header, ARRAY_AFTER, nodes[after * NODE + A], nodes[after * NODE + B], seen, nodes[after * NODE + PARENT], 1
+    )
+
+
+@kernel(i4(P, P, P, P, i4, i4, i4, i4, i4))
+def step_item(nodes, buckets, rows, header, row, text, after, byte, masking):
+    """One byte of a number or literal that must differ from the items seen."""
+    target = rows[row * ROW + byte]
+    if target < 0:
+        return np.int32(DEAD)
+    seen = nodes[after * NODE + C]
+    if masking and seen == NIL:
+        text = np.int32(OFF)
+    elif text != OFF:
+        text = make_node(nodes, buckets, header, CHAR, byte, 0, 0, text, np.int32(1 - masking))
+        if text < 0:
+            text = np.int32(OFF)
+    if target == FINAL_ROW:
+        return end_item(nodes, buckets, header, text, after)
+    tails = rows[target * ROW + KEY_TAILS]
+    if tails > 0 and text != OFF and seen_below(nodes, seen, text) >= tails:
+        return np.int32(DEAD)
+    return make_node(nodes, buckets, header, ITEM, target, text, 0, after, 1)
+
+
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
 def step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
     """One byte inside an object key. While `masking`, text that cannot repeat a seen key is not remembered."""
     row = nodes[node * NODE + A]
@@ -361,22 +410,24 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
     text = nodes[node * NODE + B]
     raw = nodes[node * NODE + C]
     flags = rows[target * ROW + FLAGS]
+    is_item = nodes[after * NODE + KIND] == ARRAY_AFTER
+    if flags & F_KEY_END and is_item:
+        return end_item(nodes, buckets, header, text, after)
     if flags & F_KEY_END:
         outcome = rows[target * ROW + OUTCOME]
         if outcome_allowed(table, frame_at, outcome) == 0:
             return np.int32(DEAD)
         if outcome >= CLASS_BASE:
             if text != OFF:
-                at = extras
-                while at != NIL:
-                    if nodes[at * NODE + A] == text:
-                        return np.int32(DEAD)
-                    at = nodes[at * NODE + PARENT]
+                if was_seen(nodes, extras, text):
+                    return np.int32(DEAD)
                 extras = make_node(nodes, buckets, header, EXTRA, text, 0, 0, extras, 1)
             after = make_node(nodes, buckets, header, OBJECT_AFTER, frame, table[WS_AFTER_VALUE], extras, nodes[after * NODE + PARENT], 1)
         return make_node(nodes, buckets, header, COLON, outcome, table[WS_BEFORE_COLON], 0, after, 1)
 
-    classes = rows[target * ROW + KEY_CLASSES] & table[frame_at + FR_CLASSES]
+    classes = rows[target * ROW + KEY_CLASSES]
+    if not is_item:
+        classes &= table[frame_at + FR_CLASSES]
     if classes == 0:
         if any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI]) == 0:
             return np.int32(DEAD)
@@ -396,13 +447,13 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
             text = np.int32(OFF)
     if tails > 0 and text != OFF and extras != NIL:
         seen = seen_below(nodes, extras, text) if raw == NIL else seen_through(nodes, extras, text, raw)
-        if seen >= tails and any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI]) == 0:
+        if seen >= tails and (is_item or any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI]) == 0):
             return np.int32(DEAD)
     return make_node(nodes, buckets, header, KEY, target, text, raw, after, 1)
 
 
-@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P, i4), cache=True, nogil=True)
-def begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, parent, out, count):
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
+def begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, masking, parent, out, count):
     """Appends the states after the first byte of a value. Answers the new count, or a code."""
     at = values[value]
     if at < 0:
@@ -423,6 +474,19 @@ def begin_value(nodes, buckets, rows, table, values, frames, transitions, header
         generic = table[GENERIC_STRING]
         out[count] = make_node(nodes, buckets, header, COUNTED, generic, 0, table[at + V_COUNTED], parent, 1)
         count += 1
+    row = table[at + V_DISTINCT_STRING]
+    if byte == 34 and row >= 0:
+        quote = make_node(nodes, buckets, header, CHAR, byte, 0, 0, NIL, 1)  # so that "1" differs from 1
+        out[count] = make_node(nodes, buckets, header, KEY, row, quote, NIL, parent, 1)
+        count += 1
+    row = table[at + V_DISTINCT_RAW]
+    if row >= 0:
+        if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, row, 0)
+        result = step_item(nodes, buckets, rows, header, row, np.int32(NIL), parent, byte, masking)
+        if result >= 0:
+            out[count] = result
+            count += 1
     row = table[at + V_SCALAR]
     if row < 0:
         return count
@@ -438,7 +502,7 @@ def begin_value(nodes, buckets, rows, table, values, frames, transitions, header
     return count
 
 
-@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
 def step_counted(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
     """One byte of a string whose only bounds are its length in code points."""
     row = nodes[node * NODE + A]
@@ -460,21 +524,21 @@ def step_counted(nodes, buckets, rows, table, values, frames, transitions, heade
     return make_node(nodes, buckets, header, COUNTED, target, seen, nodes[node * NODE + C], parent, 1)
 
 
-@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P, i4), cache=True, nogil=True)
-def begin_item(nodes, buckets, rows, table, values, frames, transitions, header, frame, byte, parent, out, count):
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
+def begin_item(nodes, buckets, rows, table, values, frames, transitions, header, frame, byte, masking, parent, out, count):
     """First byte of an array item straight after '['; `parent` continues the array's parent."""
     at = frames[frame]
     for k in range(table[at + FR_ALTERNATIVES]):
         value = table[at + FR_LIST + 2 * k]
         after = table[at + FR_LIST + 2 * k + 1]
         back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
-        count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, back, out, count)
+        count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, masking, back, out, count)
         if count < 0:
             return count
     return count
 
 
-@njit(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4), cache=True, nogil=True)
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4))
 def step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count):
     """First byte after a place in a context-free grammar, without what follows a nullable one. Answers the count, or a code."""
     at = values[nodes[node * NODE + A]]
@@ -499,7 +563,7 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
     return count
 
 
-@njit(i4(P, P, P, P, P, P, P, P, i4), cache=True, nogil=True)
+@kernel(i4(P, P, P, P, P, P, P, P, i4))
 def may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
     """Whether an object (any of its nodes) can take one more key."""
     at = frames[nodes[node * NODE + A]]
@@ -516,7 +580,7 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
     return np.int32(1)
 
 
-@njit(i4(P, P, P, P, i4), cache=True, nogil=True)
+@kernel(i4(P, P, P, P, i4))
 def union(nodes, buckets, header, members, count):
     """The state that is the union of `members[:count]` (sorted here in place)."""
     for i in range(1, count):
@@ -537,7 +601,7 @@ def union(nodes, buckets, header, members, count):
     return rest
 
 
-@njit(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P), cache=True, nogil=True)
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P))
 def step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, masking, out):
     """The state after `byte`: a node id, DEAD, NEED or GROW. `out` is scratch of OUT_SIZE ints."""
     if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
@@ -585,7 +649,19 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 out[half + pending] = nodes[node * NODE + PARENT]
                 pending += 1
             continue
-        if kind == COUNTED:
+        if kind == ITEM:
+            row = nodes[node * NODE + A]
+            if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+                return ask(header, NEED_ROW, row, 0)
+            text = nodes[node * NODE + B]
+            parent = nodes[node * NODE + PARENT]
+            if rows[row * ROW + FLAGS] & F_ACCEPT:
+                after = end_item(nodes, buckets, header, text, parent)
+                if after >= 0:
+                    out[half + pending] = after
+                    pending += 1
+            result = step_item(nodes, buckets, rows, header, row, text, parent, byte, masking)
+        elif kind == COUNTED:
             result = step_counted(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
         elif kind == KEY:
             result = step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
@@ -605,7 +681,7 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 continue
             result = np.int32(DEAD)
             if kind == VALUE:
-                count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, parent, out, count)
+                count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
                 if count < 0:
                     return count
             elif kind == ARRAY_OPEN or kind == ARRAY_AFTER:
@@ -616,13 +692,14 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                     if table[at + FR_CLOSE]:
                         result = parent
                 elif kind == ARRAY_OPEN:
-                    count = begin_item(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, parent, out, count)
+                    count = begin_item(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
                     if count < 0:
                         return count
                 elif byte == 44:
                     for k in range(table[at + FR_ALTERNATIVES]):
                         after = table[at + FR_LIST + 2 * k + 1]
-                        back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
+                        seen = nodes[node * NODE + C]
+                        back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], seen, parent, 1)
                         out[count] = make_node(
                             nodes, buckets, header, VALUE, table[at + FR_LIST + 2 * k], table[WS_AFTER_COMMA], 0, back, 1
                         )
@@ -674,7 +751,7 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
     return union(nodes, buckets, header, out, count)
 
 
-@njit(i4(P, P, P, P, P, i4, P), cache=True, nogil=True)
+@kernel(i4(P, P, P, P, P, i4, P))
 def may_end(nodes, rows, table, values, header, state, out):
     """1 if the text may end in this state, 0 if not, or NEED."""
     pending = 0
@@ -715,7 +792,7 @@ def may_end(nodes, rows, table, values, header, state, out):
 # --- entries: arrays in, called from Python ------------------------------------------------------------------------
 
 
-@njit(types.UniTuple(P, 8)(MEMORY), cache=True, nogil=True)
+@kernel(types.UniTuple(P, 8)(MEMORY))
 def addresses(memory):
     nodes, buckets, rows, table, values, frames, transitions, header = memory
     return (
@@ -724,7 +801,7 @@ def addresses(memory):
     )  # fmt: skip
 
 
-@njit(i4(MEMORY, i4, i4_1), cache=True, nogil=True)
+@kernel(i4(MEMORY, i4, i4_1))
 def accepting(memory, state, out):
     """1 if the text may end in `state`, 0 if not, or NEED. `out` is scratch of OUT_SIZE ints."""
     nodes, _, rows, table, values, _, _, header = addresses(memory)
@@ -734,7 +811,7 @@ def accepting(memory, state, out):
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
 
 
-@njit(i4(MEMORY, i4, u1_1, i4_1), cache=True, nogil=True)
+@kernel(i4(MEMORY, i4, u1_1, i4_1))
 def run(memory, state, data, out):
     """The state after all bytes of `data`, or a code. Stops early on DEAD."""
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
@@ -747,21 +824,21 @@ def run(memory, state, data, out):
     return state
 
 
-@njit(i4(MEMORY, i4, i4, i4, i4, i4), cache=True, nogil=True)
+@kernel(i4(MEMORY, i4, i4, i4, i4, i4))
 def intern_node(memory, kind, a, b, c, parent):
     """The node with these fields, made when absent."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     return make_node(nodes, buckets, header, kind, a, b, c, parent, np.int32(1))
 
 
-@njit(types.void(MEMORY), cache=True, nogil=True)
+@kernel(types.void(MEMORY))
 def rehash_nodes(memory):
     """Enters all nodes into `buckets` (all -1), after the arrays have grown."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     rebuild_buckets(nodes, buckets, header)
 
 
-@njit(types.void(MEMORY, i4, i4, i4), cache=True, nogil=True)
+@kernel(types.void(MEMORY, i4, i4, i4))
 def add_transition(memory, frame, outcome, at):
     """Adds (frame, outcome) -> table offset; the caller keeps `transitions` at most half full."""
     _, _, _, _, _, _, transitions, header = addresses(memory)

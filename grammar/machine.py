@@ -57,12 +57,15 @@ from .whitespace import NONE, Whitespace
 
 
 class ValueParts(NamedTuple):
-    """How a value can begin: a row for scalars, bounds of a counted string, frames of objects and arrays."""
+    """How a value can begin: a row for scalars, bounds of a counted string, frames of objects and arrays; for an item that
+    must differ from its siblings, rows of a string (after the quote) and of numbers and literals."""
 
     scalar_row: int | None
     counted: tuple[int, int | None] | None
     objects: Sequence[int]
     arrays: Sequence[int]
+    distinct_string: int | None = None
+    distinct_raw: int | None = None
 
 
 class PositionParts(NamedTuple):
@@ -293,8 +296,8 @@ class Machine:
         if parts.counted is not None:
             low, high = parts.counted
             counted = self._append([low, -1 if high is None else high])
-        scalar = -1 if parts.scalar_row is None else parts.scalar_row
-        self.values[value] = self._append([scalar, counted, len(parts.objects), len(parts.arrays), *parts.objects, *parts.arrays])
+        rows = [-1 if row is None else row for row in (parts.scalar_row, parts.distinct_string, parts.distinct_raw)]
+        self.values[value] = self._append([rows[0], counted, *rows[1:], len(parts.objects), len(parts.arrays), *parts.objects, *parts.arrays])
 
     def _fill_frame(self, frame: int) -> None:
         made = self._frame_makers[frame]()

@@ -43,16 +43,18 @@ LEAF = 2  # a: row
 COUNTED = 3  # a: row of the plain JSON string, b: characters so far, c: offset of (min, max) in table
 VALUE = 4  # a: value id, b: whitespace row
 ARRAY_OPEN = 5  # after '['; a: frame, b: whitespace row
-ARRAY_AFTER = 6  # after an item; a: frame, b: whitespace row
+ARRAY_AFTER = 6  # after an item; a: frame, b: whitespace row, c: distinct items seen (under uniqueItems)
 OBJECT_OPEN = 7  # after '{'; a: frame, b: whitespace row, c: extra keys seen
 OBJECT_AFTER = 8  # after a member; a: frame, b: whitespace row, c: extra keys seen
 OBJECT_COMMA = 9  # after ','; a: frame, b: whitespace row, c: extra keys seen
-KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: raw bytes of an open escape (CHAR list); parent: OBJECT_AFTER
+KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: raw bytes of an open escape (CHAR list); parent: OBJECT_AFTER,
+# or ARRAY_AFTER for a string that must differ from the items seen
 COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER holding the frame before this key
 CHAR = 12  # list of bytes; a: byte, parent: list
-EXTRA = 13  # list of extra keys; a: CHAR list, parent: list
+EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: list
 SET = 14  # union of states; a: member, parent: SET or NIL; members descend
 POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet; it may be nullable
+ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
 
@@ -77,8 +79,9 @@ F_PLAIN = 32  # between two characters, and every further character may follow
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.
 CLASS_BASE = 1 << 24
 
-# --- value table: [scalar row | -1, counted bounds offset | -1, objects, arrays, frame ids of objects, of arrays] --
-V_SCALAR, V_COUNTED, V_OBJECTS, V_ARRAYS, V_LIST = range(5)
+# --- value table ---------------------------------------------------------------------------------------------------
+# [scalar row, counted bounds offset, distinct string row, distinct raw row (each -1 if absent), objects, arrays, frames of objects, of arrays]
+V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_LIST = range(7)
 
 # --- position table: [nullable, alternatives, then for each: row of its terminal, count, positions to push (inner first)] --
 P_NULLABLE, P_ALTERNATIVES, P_LIST = range(3)

@@ -11,7 +11,8 @@ from ..limits import Limits
 from ..regex import Language
 from .ir import Atom, ContextFreeGrammar, Difference, Reference, Repeat, Rule, Symbol, Terminal
 from .reader import BodyBuilder, Cursor
-from .wellformed import check_sentences, references_of
+from .regular import references_of
+from .wellformed import check_sentences
 
 _SURROGATES = (0xD800, 0xDFFF)
 _HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
@@ -57,7 +58,7 @@ class BnfReader(Cursor):
             raise GrammarError(f"the grammar has no rule {root!r} to start with", position=len(self.text), expected=(f"{root} ::=",))
         self._check_references()
         grammar = ContextFreeGrammar(rules=self._rules, start=root)
-        check_sentences(grammar)
+        check_sentences(grammar, self._limits)
         return grammar
 
     def _read_rule(self) -> None:
@@ -161,7 +162,7 @@ class BnfReader(Cursor):
             raise self.error("what is taken away")
 
     def _refuse_lookahead(self, start: int) -> None:
-        if self.peek() in ("=", "!", "?") and self.peek():
+        if self.peek() == "=":
             raise GrammarError("an assertion about what follows is not context-free", position=start)
 
     def _atom(self, body: BodyBuilder[Symbol]) -> Atom:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ..errors import GrammarError
-from .ir import Alternative, ContextFreeGrammar, Difference, Reference, Repeat, Symbol, Terminal
+from ..limits import Limits
+from .horn import closure
+from .ir import Alternative, ContextFreeGrammar, Reference, Repeat
+from .regular import Folded, fold_symbol, references_of, regular_rules
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,107 +25,92 @@ class Findings:
     unreachable: tuple[str, ...]
 
 
-def inspect_grammar(grammar: ContextFreeGrammar) -> Findings:
+def inspect_grammar(grammar: ContextFreeGrammar, limits: Limits | None = None) -> Findings:
     """Rules that could be left out. Cost: linear in the size of the grammar."""
-    productive = productive_rules(grammar)
+    productive = Productive(grammar, regular_rules(grammar.rules), limits or Limits())
     reached = _reachable(grammar)
     written = [rule.name for rule in grammar.rules.values() if rule.name == rule.owner]
     return Findings(
-        unproductive=tuple(name for name in written if name not in productive),
+        unproductive=tuple(name for name in written if name not in productive.rules),
         unreachable=tuple(name for name in written if name not in reached),
     )
 
 
-def check_sentences(grammar: ContextFreeGrammar) -> None:
+def check_sentences(grammar: ContextFreeGrammar, limits: Limits) -> None:
     """Raises GrammarError if no finite text satisfies the grammar, naming the rule to blame."""
-    productive = productive_rules(grammar)
-    if grammar.start in productive:
-        return
-    rule = grammar.rules[_culprit(grammar, productive)]
-    raise GrammarError(f"no finite text satisfies the grammar: the rule {rule.owner!r} never ends", position=rule.position)
+    Productive(grammar, regular_rules(grammar.rules), limits).check()
 
 
-def productive_rules(grammar: ContextFreeGrammar) -> set[str]:
-    """Names of the rules that derive some finite text."""
-    waiting: dict[str, list[_Open]] = {}
-    done: set[str] = set()
-    ready: deque[str] = deque()
-    for rule in grammar.rules.values():
-        for alternative in rule.alternatives:
-            needs = _needs(alternative)
-            if needs is None:
+class Productive:
+    """Which rules and alternatives derive some finite text.
+
+    Attributes:
+        rules: names of such rules.
+    """
+
+    def __init__(self, grammar: ContextFreeGrammar, folded: Mapping[str, Folded], limits: Limits):
+        self._grammar = grammar
+        self._folded = folded
+        self._limits = limits
+        self.rules = closure(self._clauses())
+
+    def derives_text(self, alternative: Alternative) -> bool:
+        needs = self._needs(alternative)
+        return needs is not None and needs <= self.rules
+
+    def check(self) -> None:
+        """Raises GrammarError if the start rule derives no finite text."""
+        if self._grammar.start not in self.rules:
+            rule = self._grammar.rules[self._culprit()]
+            raise GrammarError(f"no finite text satisfies the grammar: the rule {rule.owner!r} never ends", position=rule.position)
+
+    def _clauses(self) -> Iterator[tuple[str, set[str]]]:
+        for rule in self._grammar.rules.values():
+            for alternative in rule.alternatives:
+                needs = self._needs(alternative)
+                if needs is not None:
+                    yield rule.name, needs
+
+    def _needs(self, alternative: Alternative) -> set[str] | None:
+        """Rules that must derive some text for the alternative to; None if it cannot."""
+        names: set[str] = set()
+        for symbol in alternative:
+            if isinstance(symbol, Repeat) and symbol.minimum == 0:
                 continue
-            entry = _Open(rule.name, len(needs))
-            for name in needs:
-                waiting.setdefault(name, []).append(entry)
-            if not needs:
-                ready.append(rule.name)
-    while ready:
-        name = ready.popleft()
-        if name in done:
-            continue
-        done.add(name)
-        for entry in waiting.pop(name, ()):
-            entry.missing -= 1
-            if entry.missing == 0:
-                ready.append(entry.rule)
-    return done
+            folded = fold_symbol(symbol, self._folded)
+            if folded is None:
+                names.update(reference.name for reference in references_of(symbol))
+            elif folded.literal is None and folded.language.is_empty(self._limits):
+                return None
+        return names
 
-
-@dataclass
-class _Open:
-    """An alternative of `rule` of which `missing` rules are not known to be productive."""
-
-    rule: str
-    missing: int
-
-
-def _needs(alternative: Alternative) -> set[str] | None:
-    """Rules that must be productive for the alternative to be; None if it cannot be."""
-    names: set[str] = set()
-    for symbol in alternative:
-        if isinstance(symbol, Repeat):
-            if symbol.minimum == 0:
-                continue
-            symbol = symbol.symbol
-        if isinstance(symbol, Reference):
-            names.add(symbol.name)
-        elif isinstance(symbol, Difference):
-            names.update(part.name for part in (symbol.whole, symbol.removed) if isinstance(part, Reference))
-        elif isinstance(symbol, Terminal) and symbol.literal is None and symbol.language.is_empty():
-            return None
-    return names
-
-
-def _culprit(grammar: ContextFreeGrammar, productive: set[str]) -> str:
-    """Follows rules that never end from the start rule until one is seen again, or all it needs is there."""
-    name = grammar.start
-    seen: set[str] = set()
-    while name not in seen:
-        seen.add(name)
-        blocked = [used for alternative in grammar.rules[name].alternatives for used in _needs(alternative) or () if used not in productive]
-        if name in blocked or not blocked:
-            return name
-        name = next((used for used in blocked if used not in seen), name)
-    return name
+    def _culprit(self) -> str:
+        """Follows what never ends from the start rule, until nothing new is found."""
+        name = self._grammar.start
+        seen: set[str] = set()
+        while True:
+            seen.add(name)
+            alternatives = self._grammar.rules[name].alternatives
+            blocked = [used for alternative in alternatives for used in self._needs(alternative) or () if used not in self.rules]
+            fresh = [used for used in blocked if used not in seen]
+            if name in blocked or not fresh:
+                return name
+            name = fresh[0]
 
 
 def _reachable(grammar: ContextFreeGrammar) -> set[str]:
     seen = {grammar.start}
     stack = [grammar.start]
     while stack:
-        for alternative in grammar.rules[stack.pop()].alternatives:
-            for symbol in alternative:
-                for reference in references_of(symbol):
-                    if reference.name not in seen:
-                        seen.add(reference.name)
-                        stack.append(reference.name)
+        for reference in used_by(grammar, stack.pop()):
+            if reference.name not in seen:
+                seen.add(reference.name)
+                stack.append(reference.name)
     return seen
 
 
-def references_of(symbol: Symbol) -> list[Reference]:
-    """The references inside one symbol."""
-    if isinstance(symbol, Repeat):
-        symbol = symbol.symbol
-    parts = (symbol.whole, symbol.removed) if isinstance(symbol, Difference) else (symbol,)
-    return [part for part in parts if isinstance(part, Reference)]
+def used_by(grammar: ContextFreeGrammar, name: str) -> Iterator[Reference]:
+    """The references in one rule."""
+    for alternative in grammar.rules[name].alternatives:
+        for symbol in alternative:
+            yield from references_of(symbol)

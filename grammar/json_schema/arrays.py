@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,7 +11,8 @@ from ..errors import GrammarError, LimitError
 from ..machine import ArrayFrame
 from .keywords import child
 from .nodes import Node
-from .shapes import ArrayShape
+from .numbers import NumberSet
+from .shapes import ArrayShape, Numbers
 
 if TYPE_CHECKING:
     from .compile import SchemaCompiler
@@ -52,8 +54,8 @@ def _next(expander: Expander, shape: ArrayShape, at: _At) -> list[tuple[Node, _A
     held = _held(shape)
     index = at.index + 1 if held is None else min(at.index + 1, held)
     ways: list[tuple[Node, _At]] = []
-    if _must_differ(shape):
-        for value in item_values(expander, shape, at.index):
+    if uniqueness(expander, shape) is Uniqueness.LISTED:
+        for value in _item_values(expander, shape, at.index):
             if value not in at.used:
                 ways += _count(expander, shape, at, value, _At(index, at.counts, at.used | {value}))
         return ways
@@ -81,29 +83,38 @@ def _count(expander: Expander, shape: ArrayShape, at: _At, item: Node, after: _A
     return ways
 
 
-def _must_differ(shape: ArrayShape) -> bool:
-    return shape.unique and (shape.high is None or shape.high > 1)
+class Uniqueness(Enum):
+    """How `uniqueItems` is kept."""
+
+    IDLE = "at most one item"
+    LISTED = "the values are few scalars: the frame lists those used"
+    TEXT = "strings, integers and literals are compared by their text, which is unique once unescaped"
 
 
-def item_values(expander: Expander, shape: ArrayShape, index: int) -> tuple[Node, ...]:
-    """All values of the item at `index`, for `uniqueItems`.
+def uniqueness(expander: Expander, shape: ArrayShape) -> Uniqueness:
+    """Which way keeps the items of the shape distinct.
 
     Raises:
-        GrammarError: they are not finitely many scalars, so which are left cannot be told.
+        GrammarError: none does.
     """
-    node = shape.item(index)
-    values = expander.finite_values(node, _MAX_VALUES)
-    if values is None:
-        reason = f"'uniqueItems' is supported where the items are among at most {_MAX_VALUES} scalar values"
+    if not shape.unique or (shape.high is not None and shape.high <= 1):
+        return Uniqueness.IDLE
+    last = len(shape.prefix) if shape.high is None else min(len(shape.prefix), shape.high - 1)
+    if all(expander.finite_values(shape.item(i), _MAX_VALUES) is not None for i in range(last + 1)):
+        return Uniqueness.LISTED
+    shapes = expander.expand(shape.rest)
+    fractions = shapes.number & ~Numbers.of(NumberSet.integers())
+    if shape.prefix or shape.contains or shapes.arrays or shapes.objects or not fractions.other.is_empty(expander.limits):
+        reason = "'uniqueItems' is supported for strings, integers and literals, and for other scalars of which there are few"
         raise GrammarError(reason, pointer=child(shape.pointer, "uniqueItems"))
+    return Uniqueness.TEXT
+
+
+def _item_values(expander: Expander, shape: ArrayShape, index: int) -> tuple[Node, ...]:
+    """All values of the item at `index` under Uniqueness.LISTED."""
+    values = expander.finite_values(shape.item(index), _MAX_VALUES)
+    assert values is not None
     return values
-
-
-def check_unique(expander: Expander, shape: ArrayShape) -> None:
-    """Raises GrammarError if `uniqueItems` of the shape is not supported."""
-    if _must_differ(shape):
-        for index in range(len(shape.prefix) + 1):
-            item_values(expander, shape, index)
 
 
 def _distinct_fill(expander: Expander, shape: ArrayShape, at: _At) -> bool:
@@ -111,7 +122,7 @@ def _distinct_fill(expander: Expander, shape: ArrayShape, at: _At) -> bool:
     taken: dict[Node, int] = {}
 
     def place(index: int, tried: set[Node]) -> bool:
-        for value in item_values(expander, shape, index):
+        for value in _item_values(expander, shape, index):
             if value not in at.used and value not in tried:
                 tried.add(value)
                 if value not in taken or place(taken[value], tried):
@@ -127,8 +138,12 @@ def array_needs(expander: Expander, shape: ArrayShape) -> list[list[Node]]:
     """Alternatives of nodes that must be inhabited for the shape to have a value."""
     if shape.high is not None and shape.high < shape.low:
         return []
-    if _must_differ(shape) and not shape.contains:
+    kind = uniqueness(expander, shape)
+    if kind is Uniqueness.LISTED and not shape.contains:
         return [[]] if _distinct_fill(expander, shape, _start_of(0)) else []
+    if kind is Uniqueness.TEXT:
+        few = expander.finite_values(shape.rest, shape.low) if shape.low else None
+        return [] if few is not None and len(few) < shape.low else [[shape.rest] if shape.low else []]
     if not shape.contains:
         needs = list(shape.prefix[: shape.low])
         if shape.low > len(shape.prefix):
@@ -159,6 +174,7 @@ class ArrayFrames:
         self._shape = shape
         self._frames: dict[_At, int] = {}
         self._live: dict[_At, bool] = {}
+        self._kind = uniqueness(compiler.expander, shape)
 
     def start(self) -> int:
         return self._frame(_start_of(len(self._shape.contains)))
@@ -171,8 +187,9 @@ class ArrayFrames:
 
     def _make(self, at: _At) -> ArrayFrame:
         expander = self._compiler.expander
+        value = self._compiler.distinct_value if self._kind is Uniqueness.TEXT else self._compiler.value
         ways = [
-            (self._compiler.value(node), self._frame(after))
+            (value(node), self._frame(after))
             for node, after in _next(expander, self._shape, at)
             if expander.inhabited(node) and self._is_live(after)
         ]
@@ -183,7 +200,7 @@ class ArrayFrames:
         shape, expander = self._shape, self._compiler.expander
         if _complete(shape, at):
             return True
-        if _must_differ(shape) and not shape.contains:
+        if self._kind is Uniqueness.LISTED and not shape.contains:
             return _distinct_fill(expander, shape, at)
         if not shape.contains:
             needs = {shape.item(i) for i in range(at.index, min(shape.low, len(shape.prefix)))}

@@ -6,74 +6,25 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..errors import GrammarError
-from ..languages import CharAutomaton, Edge
+from ..languages import CharAutomaton
 from ..limits import Limits
 from ..lowering import Lowering
 from ..machine import Machine, ValueParts
 from ..machine_layout import DEAD
 from ..regex import Language
 from ..whitespace import Whitespace
-from .arrays import ArrayFrames, check_unique
+from .arrays import ArrayFrames, uniqueness
 from .document import Document
 from .expand import Expander
+from .keys import Keys
 from .keywords import Finding, check
 from .nodes import Node
 from .numbers import NumberSet
 from .objects import ObjectFrames
+from .scalars import WORDS, Alternatives, PlainDigits
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
 Json = Any
-
-
-class _Word:
-    """The automaton of one ASCII word."""
-
-    start = 0
-
-    def __init__(self, word: str):
-        self._word = word
-
-    def accepting(self, q: int) -> bool:
-        return q == len(self._word)
-
-    def edges(self, q: int) -> tuple[Edge, ...]:
-        return ((ord(self._word[q]), ord(self._word[q]), q + 1),) if q < len(self._word) else ()
-
-    def universal(self, q: int) -> bool:
-        return False
-
-    def tail_count(self, q: int, cap: int) -> int | None:
-        return 1
-
-
-class _PlainDigits:
-    """Spellings of a set of integers without point and exponent.
-
-    Every integer has one, and it begins like its other spellings up to their point or exponent, so leaving those edges out makes no
-    dead end.
-    """
-
-    def __init__(self, numbers: CharAutomaton):
-        self._numbers = numbers
-
-    @property
-    def start(self) -> int:
-        return self._numbers.start
-
-    def accepting(self, q: int) -> bool:
-        return self._numbers.accepting(q)
-
-    def edges(self, q: int) -> tuple[Edge, ...]:
-        return tuple(edge for edge in self._numbers.edges(q) if chr(edge[0]) in "-0123456789")
-
-    def universal(self, q: int) -> bool:
-        return False
-
-    def tail_count(self, q: int, cap: int) -> int | None:
-        return None
-
-
-_WORDS: dict[str, CharAutomaton] = {word: _Word(word) for word in ("null", "true", "false")}
 
 
 class SchemaCompiler:
@@ -91,6 +42,7 @@ class SchemaCompiler:
         self.machine = Machine(whitespace, limits)
         self._any_order = any_order
         self._values: dict[Node, int] = {}
+        self._distinct: dict[Node, int] = {}
         self._arrays: dict[ArrayShape, ArrayFrames] = {}
         self._objects: dict[ObjectShape, ObjectFrames] = {}
         self._strings: dict[tuple[Language, bool], int] = {}
@@ -133,6 +85,29 @@ class SchemaCompiler:
         if value is None:
             value = self._values[node] = self.machine.new_value(lambda: self._parts(node))
         return value
+
+    def distinct_value(self, node: Node) -> int:
+        """Value of an array item that must differ from the items before it; see `arrays.uniqueness` for which can."""
+        value = self._distinct.get(node)
+        if value is None:
+            value = self._distinct[node] = self.machine.new_value(lambda: self._distinct_parts(node))
+        return value
+
+    def _distinct_parts(self, node: Node) -> ValueParts:
+        shapes, limits = self.expander.expand(node), self.expander.limits
+        string = raw = None
+        if self.expander.has_string(shapes.string):
+            keys = Keys((), [shapes.string.to_language().automaton(limits)])
+            string = Lowering(self.machine, keys, json=True, keys=keys).start_row()
+        parts = [WORDS[word] for word in sorted(shapes.literals)]
+        integers = shapes.number.plain & NumberSet.integers()
+        if not integers.is_empty(limits):
+            negatives = not (integers & NumberSet.range(maximum=-1)).is_empty(limits)
+            parts.append(PlainDigits(integers.automaton(limits), one_zero=True, negatives=negatives))
+        if parts:
+            keys = Keys((), [Alternatives(parts)])
+            raw = Lowering(self.machine, keys, json=False, keys=keys).start_row()
+        return ValueParts(None, None, (), (), string, raw)
 
     def _parts(self, node: Node) -> ValueParts:
         expander = self.expander
@@ -203,13 +178,13 @@ class SchemaCompiler:
             return numbers.plain.automaton(limits)
         both = numbers.plain & numbers.other
         if both.is_empty(limits) or numbers.other.is_empty(limits):
-            return _PlainDigits((numbers.plain & NumberSet.integers()).automaton(limits))
+            return PlainDigits((numbers.plain & NumberSet.integers()).automaton(limits))
         return both.automaton(limits)  # leaves out values that only one kind of spelling may have
 
     def _word_row(self, word: str) -> int:
         row = self._words.get(word)
         if row is None:
-            row = self._words[word] = Lowering(self.machine, _WORDS[word], json=False).start_row()
+            row = self._words[word] = Lowering(self.machine, WORDS[word], json=False).start_row()
         return row
 
 
@@ -219,7 +194,7 @@ def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
 
     def probe(schema: Mapping[str, Json], base: str, pointer: str) -> None:
         for shape in expander.expand(expander.nodes.place(schema, base, pointer)).arrays:
-            check_unique(expander, shape)
+            uniqueness(expander, shape)
 
     return check(document, limits, probe)
 

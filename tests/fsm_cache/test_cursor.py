@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 
 import pytest
+from formcast import Grammar, compile_grammar
 from hypothesis import given
 from hypothesis import strategies as st
-
-from formcast import Grammar, compile_grammar
-
 from toy_vocabulary import EOS, mask_of, vocabulary
 
 VOCAB = vocabulary()

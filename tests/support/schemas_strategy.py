@@ -25,6 +25,12 @@ _SCALAR = st.one_of(
 )  # fmt: skip
 
 
+_DISTINCT = [
+    {"type": "string"}, {"type": "integer"}, {"type": ["integer", "null"], "maximum": 5}, {"enum": ["a", 1, None]}, {"type": ["boolean", "string"], "maxLength": 2},
+    {"type": "string", "pattern": "^a?b*$"}, {"type": "integer", "minimum": 0, "maximum": 200},
+]  # fmt: skip
+
+
 def _extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     properties = st.dictionaries(st.sampled_from(NAMES), inner, max_size=3)
     names = st.lists(st.sampled_from(NAMES), max_size=2, unique=True)
@@ -53,6 +59,10 @@ def _extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             "maxContains": st.integers(1, 2),
         },
     )
+    distinct = st.fixed_dictionaries(
+        {"type": st.just("array"), "uniqueItems": st.just(True), "items": st.sampled_from(_DISTINCT)},
+        optional={"minItems": st.integers(0, 3), "maxItems": st.integers(2, 4)},
+    )
     combined = st.one_of(
         st.fixed_dictionaries({"anyOf": some}),
         st.fixed_dictionaries({"allOf": some}),
@@ -62,7 +72,7 @@ def _extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.fixed_dictionaries({"type": st.just("object"), "dependentSchemas": st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=1)}),
         st.fixed_dictionaries({"properties": properties, "not": inner}),
     )
-    return st.one_of(obj, arr, combined)
+    return st.one_of(obj, arr, distinct, combined)
 
 
 SCHEMAS = st.recursive(_SCALAR, _extend, max_leaves=6)

@@ -7,7 +7,6 @@ from typing import Any
 
 import jsonschema
 import pytest
-
 from formcast import Grammar
 
 OLD = {"$schema": "http://json-schema.org/draft-07/schema#"}
@@ -52,6 +51,10 @@ ROWS: list[tuple[Any, list[Any], list[Any]]] = [
     ({"contains": {"const": 1}}, [[1], [0, 1, 2]], [[], [0, 2]]),
     ({"type": "array", "contains": {"type": "string"}, "minContains": 2, "maxContains": 3}, [["a", 1, "b"], ["a", "b", "c"]], [["a"], ["a", "b", "c", "d"]]),
     ({"type": "array", "items": {"enum": [1, 2, "x", None]}, "uniqueItems": True}, [[], [1, "x"], [None, 2, 1, "x"]], [[1, 1], [1, 1.0], ["x", 2, "x"]]),
+    ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, [[], ["a"], ["", "a", "aa", "é"], ["null", "1"]], [["a", "a"], ["", "b", ""], ["é", "a", "é"]]),
+    ({"type": "array", "items": {"type": ["integer", "null", "string", "boolean"]}, "uniqueItems": True, "minItems": 2}, [[1, "1"], [None, "null", 0, False, -12, 120]], [[1], [1, 1], [None, 3, None], [False, 0, False]]),
+    ({"type": "array", "items": {"type": "integer", "minimum": 0, "maximum": 300}, "uniqueItems": True}, [[1, 11, 111], list(range(150))], [[1, 12, 1], [300, 300], [301]]),
+    ({"type": "array", "items": {"type": "string", "pattern": "^(a*|b)$", "maxLength": 200}, "uniqueItems": True}, [["b", "", "aa"]], [["b", "b"], ["aa", "aa"], ["c"]]),
     # objects
     ({"properties": {"a": {"type": "integer"}, "b": {}}}, [{}, {"a": 1}, {"b": None, "z": 1}, 3], [{"a": "x"}]),
     ({"type": "object", "properties": {"a": {}}, "required": ["a", "z"]}, [{"a": 1, "z": 2}], [{}, {"a": 1}, {"z": 1}]),
@@ -131,6 +134,8 @@ SPELLINGS = [
     ({"properties": {"a": {"type": "null"}}, "additionalProperties": False}, [r'{"\u0061":null}'], [r'{"a":null,"\u0061":null}', r'{"\u0062":null}']),
     ({"type": "object", "propertyNames": {"maxLength": 1}}, [r'{"":1,"\u00e9":2,"a":3,"\ud83d\ude00":4}'], [r'{"a":1,"\u0061":2}', r'{"ab":1}']),
     ({"type": "object"}, [r'{"a":1,"b":2}', r'{"\ud83d\ude00":1,"x":2}'], [r'{"a":1,"a":2}', r'{"a":1,"\u0061":2}', '{"😀":1,"\\ud83d\\ude00":2}', '{"/":1,"\\/":2}', '{"":1,"":2}']),
+    ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, [r'["a","\u0062","\ud83d\ude00"]'], [r'["a","\u0061"]', r'["/","\/"]', r'["\ud83d\ude00","😀"]']),
+    ({"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, ["[0,1]", "[ 10 , 1\n]"], ["[0,-0]", "[10,1,10]", "[10,10 ]"]),
     ({"type": "integer"}, ["1", "1.0", "-0", "1e2"], ["01", "+1", ".5", "1.", "1e", "--1", "0x1", "1.50"]),
     ({"type": "number"}, ["1.50", "1E+2", "-0.0"], ["1.e1", "NaN", "Infinity", "-"]),
     ({}, ["[1 , 2]", " {\n  \"a\" : 1\n}\n"], ["[1,]", "{,}", "[1 2]", '{"a" 1}', "{a:1}", "[1]]", "", " ", "[1,\n\n2]"]),

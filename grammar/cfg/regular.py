@@ -1,0 +1,134 @@
+"""Folding: whatever derives a regular language becomes one terminal, so that a leaf automaton reads it without a stack."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..errors import GrammarError
+from ..regex import Language
+from .ir import Alternative, Difference, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
+
+# Characters and operators of one folded terminal. More are left to the stack, so that nested doubling stays small.
+_MAX_SIZE = 4096
+
+
+class Folded(NamedTuple):
+    """A regular language, its text if it is just one, and how much was written for it."""
+
+    language: Language
+    literal: str | None
+    size: int
+
+
+_EMPTY_TEXT = Folded(Language.empty_string(), "", 1)
+
+
+def regular_rules(rules: Mapping[str, Rule]) -> dict[str, Folded]:
+    """Rules that only use terminals and other such rules. Cost: linear in the size of the grammar.
+
+    Raises:
+        GrammarError: a difference of symbols that are not regular.
+    """
+    waiting: dict[str, list[str]] = {}
+    missing: dict[str, int] = {}
+    ready: deque[str] = deque()
+    for rule in rules.values():
+        used = {ref.name for alternative in rule.alternatives for symbol in alternative for ref in references_of(symbol)}
+        missing[rule.name] = len(used)
+        for name in used:
+            waiting.setdefault(name, []).append(rule.name)
+        if not used:
+            ready.append(rule.name)
+    folded: dict[str, Folded] = {}
+    while ready:
+        name = ready.popleft()
+        result = _fold_rule(rules[name], folded)
+        if result is None:
+            continue
+        folded[name] = result
+        for other in waiting.get(name, ()):
+            missing[other] -= 1
+            if missing[other] == 0:
+                ready.append(other)
+    return folded
+
+
+def references_of(symbol: Symbol) -> list[Reference]:
+    """The references inside one symbol."""
+    if isinstance(symbol, Repeat):
+        symbol = symbol.symbol
+    parts = (symbol.whole, symbol.removed) if isinstance(symbol, Difference) else (symbol,)
+    return [part for part in parts if isinstance(part, Reference)]
+
+
+def fold_symbol(symbol: Symbol, folded: Mapping[str, Folded]) -> Folded | None:
+    """The language of one symbol, None if it is not known to be regular.
+
+    Raises:
+        GrammarError: a difference of symbols that are not regular.
+    """
+    if isinstance(symbol, Lexeme):
+        return None
+    if isinstance(symbol, Terminal):
+        return Folded(symbol.language, symbol.literal, 1 if symbol.literal is None else 1 + len(symbol.literal))
+    if isinstance(symbol, Reference):
+        return folded.get(symbol.name)
+    if isinstance(symbol, Difference):
+        whole, removed = fold_symbol(symbol.whole, folded), fold_symbol(symbol.removed, folded)
+        if whole is None or removed is None:
+            raise GrammarError("a difference needs regular parts, without recursion and not too large", position=symbol.position)
+        return Folded(whole.language - removed.language, None, whole.size + removed.size)
+    body = fold_symbol(symbol.symbol, folded)
+    if body is None:
+        return None
+    return Folded(body.language.repeat(symbol.minimum, symbol.maximum), None, body.size + 1)
+
+
+def join(parts: list[Folded]) -> Folded:
+    """One after another."""
+    if not parts:
+        return _EMPTY_TEXT
+    if len(parts) == 1:
+        return parts[0]
+    size = sum(part.size for part in parts)
+    texts = [part.literal for part in parts if part.literal is not None]
+    if len(texts) == len(parts):
+        text = "".join(texts)
+        return Folded(Language.literal(text), text, size)
+    return Folded(parts[0].language.concat(*(part.language for part in parts[1:])), None, size)
+
+
+def unite(parts: list[Folded]) -> Folded:
+    """Any one of several."""
+    if len(parts) == 1:
+        return parts[0]
+    texts = [part.literal for part in parts if part.literal is not None]
+    others = [part.language for part in parts if part.literal is None]
+    language = Language.union([*([Language.literals(texts)] if texts else []), *others])
+    return Folded(language, None, sum(part.size for part in parts))
+
+
+def fits(parts: list[Folded]) -> bool:
+    """Whether the parts together are small enough for one terminal."""
+    return sum(part.size for part in parts) <= _MAX_SIZE
+
+
+def _fold_rule(rule: Rule, folded: Mapping[str, Folded]) -> Folded | None:
+    alternatives: list[Folded] = []
+    for alternative in rule.alternatives:
+        parts = _fold_all(alternative, folded)
+        if parts is None or not fits(parts):
+            return None
+        alternatives.append(join(parts))
+    # A list of words is a table, however long; anything else has to stay small.
+    if not fits(alternatives) and any(part.literal is None for part in alternatives):
+        return None
+    return unite(alternatives) if alternatives else Folded(Language.nothing(), None, 1)
+
+
+def _fold_all(alternative: Alternative, folded: Mapping[str, Folded]) -> list[Folded] | None:
+    parts = [fold_symbol(symbol, folded) for symbol in alternative]
+    known = [part for part in parts if part is not None]
+    return known if len(known) == len(parts) else None

@@ -1,0 +1,46 @@
+"""Compiles numba kernels once per version of their sources.
+
+numba's own cache notices a change of the file that a function is in, but not of functions and constants it uses from other
+files. Kernels here use each other across files, so their cache folder is named by a digest of all of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+from numba import njit
+
+_SOURCES = ("grammar/kernels.py", "grammar/machine_layout.py", "fsm_cache/walk.py", "fsm_cache/trie.py")
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@cache
+def cache_folder() -> Path:
+    """`$FORMCAST_HOME/kernels/<digest>`, by default below `~/.cache/formcast`."""
+    root = Path(__file__).parent.parent
+    digest = hashlib.sha256()
+    for name in _SOURCES:
+        digest.update((root / name).read_bytes())
+    home = os.environ.get("FORMCAST_HOME") or Path.home() / ".cache" / "formcast"
+    return Path(home) / "kernels" / digest.hexdigest()[:16]
+
+
+def kernel(signature: Any) -> Callable[[F], F]:
+    """Compiles a function for one signature, without the GIL, cached on disk (in numba's usual places if the folder is not writable)."""
+
+    def compile_function(function: F) -> F:
+        before = numba.config.CACHE_DIR  # pyright: ignore[reportAttributeAccessIssue]
+        numba.config.CACHE_DIR = str(cache_folder())  # pyright: ignore[reportAttributeAccessIssue]
+        try:
+            return njit(signature, cache=True, nogil=True)(function)
+        finally:
+            numba.config.CACHE_DIR = before  # pyright: ignore[reportAttributeAccessIssue]
+
+    return compile_function

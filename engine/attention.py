@@ -57,14 +57,17 @@ class LayerShape:
 
 
 class ShapeProbe:
-    """A step that attends to nothing and notes the shape of each layer."""
+    """A step that attends to nothing and notes the shape of each layer, and which ones have a sliding window."""
 
     def __init__(self) -> None:
         self.shapes: dict[int, LayerShape] = {}
+        self.windowed: set[int] = set()
 
     def attend(self, layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: AttentionScale) -> torch.Tensor:
         if layer in self.shapes:
             raise UnsupportedModel(f"layer {layer} attends more than once in a forward pass")
+        if scale.window != NO_WINDOW:
+            self.windowed.add(layer)
         self.shapes[layer] = LayerShape(num_kv_heads=keys.shape[1], key_dim=keys.shape[2], value_dim=values.shape[2])
         return values.repeat_interleave(queries.shape[1] // keys.shape[1], dim=1)
 
@@ -126,6 +129,12 @@ def check_layers(config: object) -> None:
         kinds = {"chunked_attention"}
     if kinds:
         raise UnsupportedModel(f"{getattr(config, 'model_type', 'the model')} has layers of kind {', '.join(sorted(kinds))}")
+
+
+def windowed_layers(config: object) -> set[int]:
+    """The layers that must pass a sliding window to their attention, by a transformers text configuration."""
+    kinds = getattr(config, "layer_types", None) or ()
+    return set() if getattr(config, "sliding_window", None) is None else {i for i, kind in enumerate(kinds) if kind == _WINDOWED}
 
 
 AttentionInterface.register(IMPLEMENTATION, paged_attention_forward)

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
-from .attention import AttentionStep, LayerShape, PagedStep, ShapeProbe, check_layers
+from .attention import AttentionStep, LayerShape, PagedStep, ShapeProbe, check_layers, windowed_layers
 from .batch import Batch
 from .config import DeviceMemory, EngineConfig
 from .errors import UnsupportedModel
@@ -48,8 +48,9 @@ class Runner:
         weight = next(self._module.parameters())
         self.device = weight.device
         self._kv_dtype = _kv_dtype(weight)
-        check_layers(_text_config(model.config))
-        self._shapes = self._probe(_text_config(model.config).num_hidden_layers)
+        config = model.config.get_text_config(decoder=True)
+        check_layers(config)
+        self._shapes = self._probe(config)
         self._caches: tuple[LayerCache, ...] = ()
 
     @property
@@ -83,15 +84,17 @@ class Runner:
         )
         return output.logits[0].float().contiguous()
 
-    def _probe(self, num_layers: int) -> tuple[LayerShape, ...]:
+    def _probe(self, config: Any) -> tuple[LayerShape, ...]:
         """The shape of each layer's keys and values, found by a pass over one token."""
         probe = ShapeProbe()
         zero = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
         self._logits(zero, zero, zero[0], probe)
-        if sorted(probe.shapes) != list(range(num_layers)):
-            missing = sorted(set(range(num_layers)) - set(probe.shapes))
+        layers = range(config.num_hidden_layers)
+        if missing := sorted(set(layers) - set(probe.shapes)):
             raise UnsupportedModel(f"{self._name}: layers {missing} do not attend through the attention interface")
-        return tuple(probe.shapes[layer] for layer in range(num_layers))
+        if unbounded := sorted(windowed_layers(config) - probe.windowed):
+            raise UnsupportedModel(f"{self._name}: layers {unbounded} do not say how wide their sliding window is")
+        return tuple(probe.shapes[layer] for layer in layers)
 
     def _layer_cache(self, shape: LayerShape, num_blocks: int, block_size: int) -> LayerCache:
         def blocks(dim: int) -> torch.Tensor:
@@ -104,10 +107,6 @@ def _kv_dtype(weight: torch.Tensor) -> torch.dtype:
     if weight.device.type == "cpu":
         return torch.bfloat16 if weight.dtype == torch.bfloat16 else torch.float32
     return weight.dtype
-
-
-def _text_config(config: Any) -> Any:
-    return config.get_text_config(decoder=True)
 
 
 def _host_memory() -> DeviceMemory:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .token_fsm import TokenFSM
 
 MAX_FORCED_BYTES = 4096
+_LEFT_CONTEXT = 8  # tokens before the forced text that may change how it is cut
 
 
 class Cursor:
@@ -23,11 +24,12 @@ class Cursor:
         finished: an end token was taken.
     """
 
-    __slots__ = ("_history", "finished", "fsm")
+    __slots__ = ("_history", "_tokens", "finished", "fsm")
 
-    def __init__(self, fsm: TokenFSM, history: list[int] | None = None, finished: bool = False):
+    def __init__(self, fsm: TokenFSM, history: list[int] | None = None, tokens: list[int] | None = None, finished: bool = False):
         self.fsm = fsm
         self._history = [fsm.start] if history is None else history
+        self._tokens = [] if tokens is None else tokens
         self.finished = finished
 
     def fill_mask(self, row: np.ndarray) -> None:
@@ -53,11 +55,13 @@ class Cursor:
                 return False
             self.finished = True
             self._history.append(self._history[-1])
+            self._tokens.append(token_id)
             return True
         state = self.fsm.advance(self._history[-1], token_id)
         if state == DEAD:
             return False
         self._history.append(state)
+        self._tokens.append(token_id)
         return True
 
     @property
@@ -68,15 +72,35 @@ class Cursor:
     @property
     def num_tokens(self) -> int:
         """Tokens taken so far."""
-        return len(self._history) - 1
+        return len(self._tokens)
 
     def forced_bytes(self) -> bytes:
         """Text that must follow whatever the model prefers; empty if there is a choice."""
         return b"" if self.finished else self.fsm.forced_bytes(self._history[-1], MAX_FORCED_BYTES)
 
+    def forced_tokens(self) -> list[int]:
+        """Tokens of the forced text as the tokenizer itself would cut it after the text so far.
+
+        The last one is left out, since what follows the forced text may still merge with it. Empty where the tokenizer's segmentation is not
+        known, or differs from the tokens taken so far.
+        """
+        forced, encode = self.forced_bytes(), self.fsm.vocabulary.encode
+        if not forced or encode is None:
+            return []
+        left = self._tokens[-_LEFT_CONTEXT:]
+        token_bytes = self.fsm.vocabulary.token_bytes
+        try:
+            text = (b"".join(token_bytes[t] or b"" for t in left) + forced).decode()
+        except UnicodeDecodeError:
+            return []
+        tokens = encode(text)
+        if tokens[: len(left)] != left:
+            return []
+        return tokens[len(left) : -1]
+
     def fork(self) -> Cursor:
         """An independent copy."""
-        return Cursor(self.fsm, self._history.copy(), self.finished)
+        return Cursor(self.fsm, self._history.copy(), self._tokens.copy(), self.finished)
 
     def rollback(self, n: int) -> None:
         """Takes the last `n` tokens back.
@@ -88,6 +112,7 @@ class Cursor:
             raise ValueError(f"cannot take back {n} of {self.num_tokens} tokens")
         if n:
             del self._history[-n:]
+            del self._tokens[-n:]
             self.finished = False
 
     def reset(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -35,9 +35,16 @@ class Vocabulary:
         token_bytes: bytes of each token id; None for special and unused ids, which no text contains.
         eos_token_ids: ids that end the text.
         vocab_size: width of the logits; ids from `len(token_bytes)` on are padding.
+        encode: the tokenizer's own segmentation of a text, without special tokens; None where it is not known.
     """
 
-    def __init__(self, token_bytes: Sequence[bytes | None], eos_token_ids: Collection[int], vocab_size: int | None = None):
+    def __init__(
+        self,
+        token_bytes: Sequence[bytes | None],
+        eos_token_ids: Collection[int],
+        vocab_size: int | None = None,
+        encode: Callable[[str], list[int]] | None = None,
+    ):
         self.vocab_size = len(token_bytes) if vocab_size is None else vocab_size
         self.eos_token_ids = frozenset(eos_token_ids)
         if not self.eos_token_ids:
@@ -45,6 +52,7 @@ class Vocabulary:
         for eos in self.eos_token_ids:
             if not 0 <= eos < self.vocab_size:
                 raise VocabularyError(f"the end token {eos} is outside the vocabulary of {self.vocab_size}")
+        self.encode = encode
         usable = list(token_bytes[: self.vocab_size])
         usable += [None] * (self.vocab_size - len(usable))
         for eos in self.eos_token_ids:
@@ -69,7 +77,11 @@ class Vocabulary:
         backend = _backend(tokenizer)
         if eos_token_ids is None:
             eos_token_ids = [i for i in map(backend.token_to_id, _END_NAMES) if i is not None][:1]
-        return Vocabulary(_token_bytes(backend), eos_token_ids, vocab_size)
+
+        def encode(text: str) -> list[int]:
+            return backend.encode(text, add_special_tokens=False).ids
+
+        return Vocabulary(_token_bytes(backend), eos_token_ids, vocab_size, encode)
 
     @cached_property
     def trie(self) -> Trie:

@@ -18,6 +18,8 @@ from .wellformed import Productive
 
 Production = tuple[int, ...]
 
+_MAX_LENGTH = 32
+
 
 class _Repetition(NamedTuple):
     body: int
@@ -171,10 +173,17 @@ class _Numbering:
             if len(folded) == len(alternative) and fits(folded):
                 regular.append(join(folded))
             else:
-                productions[self._production(alternative)] = None
+                productions[self._shortened(self._production(alternative))] = None
         if regular:
             productions[self._regular(unite(regular))] = None
         return tuple(productions)
+
+    def _shortened(self, production: Production) -> Production:
+        """A production of bounded length: the end of a long one is a nonterminal of its own, so that a place in it stays small."""
+        while len(production) > _MAX_LENGTH:
+            cut = (len(production) - 1) // (_MAX_LENGTH - 1) * (_MAX_LENGTH - 1)
+            production = (*production[:cut], self._result.add((production[cut:],)))
+        return production
 
     def _production(self, alternative: Alternative) -> Production:
         symbols: list[int] = []

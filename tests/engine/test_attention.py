@@ -113,3 +113,11 @@ def test_a_model_whose_layers_bypass_the_hook_is_refused():
 def test_the_cache_is_sized_from_the_layers_own_shapes():
     runner = Runner(FakeModel(module=random_module(CONFIGS["gemma3"])))
     assert runner.block_bytes(16) == 3 * 16 * 1 * (24 + 24) * 4
+
+
+def test_a_windowed_layer_that_passes_no_window_is_refused():
+    module = random_module(CONFIGS["llama tied"])
+    module.config.layer_types = ["full_attention", "sliding_attention", "full_attention"]  # type: ignore[union-attr]
+    module.config.sliding_window = 20  # type: ignore[union-attr]
+    with pytest.raises(UnsupportedModel, match="sliding window"):
+        Runner(FakeModel(module=module))

@@ -4,6 +4,9 @@ Truncation is a cut on the logit. The cut of top-k and top-p is found by one his
 which it lies.
 """
 
+# pyright: reportCallIssue=false, reportPrivateImportUsage=false
+# Numba's decorators change what a call means.
+
 from __future__ import annotations
 
 import numba

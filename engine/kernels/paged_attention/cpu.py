@@ -4,6 +4,9 @@ A row's result depends on that row alone, never on what else is in the batch. Ca
 its bits in uint16.
 """
 
+# pyright: reportCallIssue=false, reportArgumentType=false, reportReturnType=false, reportPrivateImportUsage=false
+# Numba's decorators change what a call means.
+
 from __future__ import annotations
 
 import numba

@@ -1,0 +1,3 @@
+"""Context-free grammars (Lark, GBNF, EBNF) as lazy byte automata."""
+
+from __future__ import annotations

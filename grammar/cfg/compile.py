@@ -1,0 +1,91 @@
+"""From a context-free grammar to the lazy byte automaton."""
+
+from __future__ import annotations
+
+from ..languages import CharAutomaton
+from ..limits import Limits
+from ..machine import Machine, PositionParts
+from ..lowering import Lowering
+from ..regex import Language
+from .guards import Guards
+from .ir import ContextFreeGrammar
+from .lexemes import reader_of
+from .numbered import number_symbols
+from .outcomes import Outcomes
+from .places import Leaf, Places, Position
+
+
+def compile_cfg(grammar: ContextFreeGrammar, limits: Limits | None = None) -> tuple[Machine, int]:
+    """A fresh automaton and its state before any text.
+
+    Nothing is built before a text reaches it, except what decides that no alternative leads nowhere: linear in the size of a grammar
+    without lexemes; with them, their automata and which of them can follow each other.
+
+    Raises:
+        GrammarError: no text satisfies the grammar, or a terminal is not supported.
+        LimitError: a budget is reached, here or later in a step.
+    """
+    limits = limits or Limits()
+    return _Compiler(grammar, limits).run()
+
+
+class _Compiler:
+    def __init__(self, grammar: ContextFreeGrammar, limits: Limits):
+        self._limits = limits
+        self._machine = Machine(limits=limits)
+        numbered = number_symbols(grammar, limits)
+        guards = Guards(limits)
+        self._readers = [reader_of(terminal, guards, limits) for terminal in numbered.terminals]
+        self._places = Places(numbered, self._readers, guards, Outcomes(numbered, self._readers, limits))
+        self._positions: dict[Position, int] = {}
+        self._texts: dict[Leaf, Language | CharAutomaton] = {}
+        self._rows: dict[object, int] = {}
+
+    def run(self) -> tuple[Machine, int]:
+        sentence = self._places.sentence()
+        if sentence is None:
+            return self._machine, self._machine.start_of_sentence(self._machine.new_value(lambda: PositionParts(True, [])))
+        return self._machine, self._machine.start_of_sentence(self._position(sentence))
+
+    def _position(self, position: Position) -> int:
+        number = self._positions.get(position)
+        if number is None:
+            number = self._positions[position] = self._machine.new_value(lambda: self._parts(position))
+        return number
+
+    def _parts(self, position: Position) -> PositionParts:
+        expansion = self._places.expand(position)
+        alternatives: list[tuple[int, list[int]]] = []
+        for leaves, path in expansion.alternatives:
+            positions = [self._position(part) for part in path]
+            alternatives.extend((row, positions) for row in self._leaf_rows(leaves))
+        return PositionParts(expansion.skippable, alternatives)
+
+    def _leaf_rows(self, leaves: tuple[Leaf, ...]) -> list[int]:
+        """Rows that begin the leaves; plain languages share one."""
+        languages: dict[Language, None] = {}
+        rows: list[int] = []
+        for leaf in leaves:
+            texts = self._texts_of(leaf)
+            if isinstance(texts, Language):
+                languages[texts] = None
+            else:
+                rows.append(self._row(leaf, texts))
+        if languages:
+            key = frozenset(languages)
+            if key not in self._rows:
+                self._row(key, Language.union(languages).automaton(self._limits))
+            rows.append(self._rows[key])
+        return rows
+
+    def _texts_of(self, leaf: Leaf) -> Language | CharAutomaton:
+        texts = self._texts.get(leaf)
+        if texts is None:
+            texts = self._texts[leaf] = self._readers[~leaf.terminal].texts(leaf.guard, leaf.ends)
+        return texts
+
+    def _row(self, key: object, automaton: CharAutomaton) -> int:
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = Lowering(self._machine, automaton, json=False).start_row()
+        return row

@@ -9,9 +9,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api.async_engine import AsyncLLM
+    from .api.async_engine import AsyncLLM, Delta
+    from .api.constraints import ConstraintError
     from .api.llm import LLM
-    from .engine.request import SamplingParams
+    from .api.results import CompletionResult, RequestResult
+    from .engine.request import InvalidRequest, SamplingParams
     from .fsm_cache import Vocabulary, compile_grammar
     from .grammar import FormcastError, Grammar, GrammarError, LimitError, Limits
 
@@ -19,8 +21,13 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AsyncLLM": ".api.async_engine",
+    "CompletionResult": ".api.results",
+    "ConstraintError": ".api.constraints",
+    "Delta": ".api.async_engine",
     "FormcastError": ".grammar",
     "Grammar": ".grammar",
+    "InvalidRequest": ".engine.request",
+    "RequestResult": ".api.results",
     "GrammarError": ".grammar",
     "LLM": ".api.llm",
     "LimitError": ".grammar",
@@ -33,11 +40,16 @@ _HOMES = {
 __all__ = [
     "LLM",
     "AsyncLLM",
+    "CompletionResult",
+    "ConstraintError",
+    "Delta",
     "FormcastError",
     "Grammar",
     "GrammarError",
+    "InvalidRequest",
     "LimitError",
     "Limits",
+    "RequestResult",
     "SamplingParams",
     "Vocabulary",
     "__version__",

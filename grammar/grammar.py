@@ -68,7 +68,8 @@ class Grammar:
         """JSON documents that a JSON Schema admits.
 
         Args:
-            schema: the schema as a mapping, a boolean, JSON text, or a Pydantic model class.
+            schema: the schema as a mapping, a boolean, JSON text, or a Pydantic model class. The objects of a model have no
+                members beyond their fields unless the model says `extra="allow"`.
             whitespace: "bounded" (at most one space, or a newline and 40 blanks), "compact", "any", or a regex.
             property_order: "schema" is best for models: declared properties keep their order, and keys and enum values are spelt
                 without escaping printable ASCII. "any" allows every order and every legal spelling.
@@ -152,7 +153,7 @@ class Grammar:
         if inspect.isfunction(python_type) or inspect.ismethod(python_type):
             return Grammar.json_schema(_signature_schema(python_type), **options)
         try:
-            schema = TypeAdapter(python_type).json_schema()
+            schema = _closed(TypeAdapter(python_type).json_schema())
         except (PydanticUserError, PydanticInvalidForJsonSchema, TypeError) as error:
             raise GrammarError(f"{python_type!r} has no JSON Schema: {error}") from error
         return Grammar.json_schema(schema, **options)
@@ -204,7 +205,7 @@ def _load_schema(schema: Any, limits: Limits) -> tuple[str, Json]:
         make = getattr(schema, "model_json_schema", None)
         if make is None:
             raise GrammarError(f"{schema.__name__} is neither a schema nor a Pydantic model; use Grammar.of for other types")
-        schema = make()
+        schema = _closed(make())
     try:
         text = schema if isinstance(schema, str) else json.dumps(schema, allow_nan=False, default=_encode)
         if len(text) > limits.max_bytes:
@@ -217,6 +218,20 @@ def _load_schema(schema: Any, limits: Limits) -> tuple[str, Json]:
     if not isinstance(root, bool | dict):
         raise GrammarError(f"a schema must be an object or a boolean, not {type(root).__name__}", pointer="")
     return text, root
+
+
+def _closed(schema: Json) -> Json:
+    """The schema Pydantic made, with objects closed where it leaves open what it would ignore."""
+    stack = [schema]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, list):
+            stack.extend(part)
+        elif isinstance(part, dict):
+            if isinstance(part.get("properties"), dict) and part.get("type") == "object":
+                part.setdefault("additionalProperties", False)
+            stack.extend(v for k, v in part.items() if k not in ("const", "enum", "default", "examples"))
+    return schema
 
 
 def _encode(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ..errors import GrammarError
+from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton
 from ..limits import Limits
 from ..lowering import Lowering
@@ -196,7 +196,41 @@ def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
         for shape in expander.expand(expander.nodes.place(schema, base, pointer)).arrays:
             uniqueness(expander, shape)
 
-    return check(document, limits, probe)
+    seen: set[str] = set()
+    refused = False
+    for finding in check(document, limits, probe):
+        seen.add(finding.keyword)
+        refused |= finding.status == "refused"
+        yield finding
+    if not refused and "uniqueItems" in seen and seen & _NEGATING:
+        # the only assertion whose negation is not supported: find out now whether some place needs it
+        try:
+            _expand_everything(expander)
+        except GrammarError as error:
+            yield Finding(error.pointer or "", "uniqueItems", "refused", error.reason, isinstance(error, LimitError))
+
+
+_NEGATING = frozenset({"not", "oneOf", "if", "maxContains", "dependentSchemas", "dependencies"})
+
+
+def _expand_everything(expander: Expander) -> None:
+    """Expands all nodes that decoding could reach."""
+    seen, stack = set[Node](), [expander.root]
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        shapes = expander.expand(node)
+        for array in shapes.arrays:
+            uniqueness(expander, array)
+            stack += [*array.prefix, array.rest]
+            for c in array.contains:
+                stack += [c.node, *([] if c.high is None else [expander.nodes.negation(c.node)])]
+        for shape in shapes.objects:
+            for members in shape.members:
+                stack += [*members.properties.values(), *(node for _, node in members.patterns), members.additional]
+            stack += [witness.node for witness in shape.witnesses]
 
 
 def compile_schema(document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits) -> tuple[Machine, int]:

@@ -7,7 +7,7 @@ so that no later step can run out of stack.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Union
 
 from ..regex import Language
@@ -40,9 +40,9 @@ class Lexeme:
     """
 
     pattern: str
-    literal: str | None
-    name: str
-    position: int | None
+    literal: str | None = field(compare=False)
+    name: str = field(compare=False)
+    position: int | None = field(compare=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Reference:
     """What a rule derives."""
 
     name: str
-    position: int | None = None
+    position: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -180,10 +180,14 @@ class _Numbering:
 
     def _shortened(self, production: Production) -> Production:
         """A production of bounded length: the end of a long one is a nonterminal of its own, so that a place in it stays small."""
-        while len(production) > _MAX_LENGTH:
-            cut = (len(production) - 1) // (_MAX_LENGTH - 1) * (_MAX_LENGTH - 1)
-            production = (*production[:cut], self._result.add((production[cut:],)))
-        return production
+        if len(production) <= _MAX_LENGTH:
+            return production
+        step = _MAX_LENGTH - 1
+        cut = (len(production) - 1) // step * step
+        end = production[cut:]
+        for start in range(cut - step, -1, -step):
+            end = (*production[start : start + step], self._result.add((end,)))
+        return end
 
     def _production(self, alternative: Alternative) -> Production:
         symbols: list[int] = []

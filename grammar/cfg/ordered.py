@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import NamedTuple
 
 from ..errors import GrammarError
@@ -77,6 +77,7 @@ class OrderedParser(PythonParser):
         self.add(kind(self._take_last(), lo, hi, False, position), False)
 
 
+@lru_cache(maxsize=1024)
 def parse_ordered(pattern: str, limits: Limits) -> Item:
     """The items of a pattern of the module `re`.
 

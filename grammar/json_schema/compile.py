@@ -21,7 +21,7 @@ from .keywords import Finding, check
 from .nodes import Node
 from .numbers import NumberSet
 from .objects import ObjectFrames
-from .scalars import WORDS, Alternatives, PlainDigits
+from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
 Json = Any
@@ -102,8 +102,7 @@ class SchemaCompiler:
         parts = [WORDS[word] for word in sorted(shapes.literals)]
         integers = shapes.number.plain & NumberSet.integers()
         if not integers.is_empty(limits):
-            negatives = not (integers & NumberSet.range(maximum=-1)).is_empty(limits)
-            parts.append(PlainDigits(integers.automaton(limits), one_zero=True, negatives=negatives))
+            parts.append(PlainDigits(integers.automaton(limits), one_zero=True, negatives=self._has_negatives(integers)))
         if parts:
             keys = Keys((), [Alternatives(parts)])
             raw = Lowering(self.machine, keys, json=False, keys=keys).start_row()
@@ -158,7 +157,7 @@ class SchemaCompiler:
     def _string_row(self, strings: StringSet) -> int:
         if strings.is_all:
             return self.machine.generic_string_row
-        language, tidy = strings.to_language(), strings.listed and not self._any_order
+        language, tidy = strings.to_language(), not self._any_order
         row = self._strings.get((language, tidy))
         if row is None:
             automaton = language.automaton(self.expander.limits)
@@ -172,13 +171,19 @@ class SchemaCompiler:
             row = self._numbers[numbers] = Lowering(self.machine, automaton, json=False).start_row()
         return row
 
+    def _has_negatives(self, numbers: NumberSet) -> bool:
+        return not (numbers & NumberSet.range(maximum=-1)).is_empty(self.expander.limits)
+
     def _number_automaton(self, numbers: Numbers) -> CharAutomaton:
         limits = self.expander.limits
+        integers = numbers.plain & NumberSet.integers()
         if numbers.plain == numbers.other:
-            return numbers.plain.automaton(limits)
+            if self._any_order or integers != numbers.plain:
+                return numbers.plain.automaton(limits)
+            return TidyIntegers(integers.automaton(limits), negatives=self._has_negatives(integers))
         both = numbers.plain & numbers.other
         if both.is_empty(limits) or numbers.other.is_empty(limits):
-            return PlainDigits((numbers.plain & NumberSet.integers()).automaton(limits))
+            return PlainDigits(integers.automaton(limits))
         return both.automaton(limits)  # leaves out values that only one kind of spelling may have
 
     def _word_row(self, word: str) -> int:

@@ -41,10 +41,14 @@ class Names:
 
     @cached_property
     def ordered(self) -> tuple[str, ...]:
-        """Names that the schema mentions, in its order."""
+        """Names that `properties` declares, in the order of the schema."""
+        return tuple(dict.fromkeys(name for m in self._shape.members for name in m.properties))
+
+    @cached_property
+    def mentioned(self) -> tuple[str, ...]:
+        """All names that the schema mentions: the declared ones first."""
         shape = self._shape
-        names = dict.fromkeys(name for m in shape.members for name in m.properties)
-        names.update(dict.fromkeys(shape.required))
+        names = dict.fromkeys((*self.ordered, *shape.required))
         for name, needed in shape.dependencies:
             names.update(dict.fromkeys((name, *sorted(needed))))
         return tuple(names)
@@ -100,7 +104,7 @@ class Names:
             node = self._class_node(matched)
             if node is NOTHING:
                 continue
-            declared = [n for n in self.ordered if part.matches(n)]
+            declared = [n for n in self.mentioned if part.matches(n)]
             rest = part & ~Language.literals(declared) if declared else part
             if rest.is_empty(limits):
                 continue
@@ -137,7 +141,7 @@ class Names:
 
     def witness_names(self, index: int) -> frozenset[str]:
         names = self._shape.witnesses[index].names
-        return frozenset(n for n in self.ordered + self.unordered if names.matches(n))
+        return frozenset(n for n in self.mentioned + self.unordered if names.matches(n))
 
     def witness_node(self, index: int, node: Node) -> Node:
         return self._expander.nodes.all_of((node, self._shape.witnesses[index].node))
@@ -210,7 +214,7 @@ def object_needs(expander: Expander, shape: ObjectShape) -> list[list[Node]]:
     if not shape.witnesses and len(required) >= shape.low:
         return [[names.node(n) for n in sorted(required)]]
     answers: dict[frozenset[Node], None] = {}
-    spare = [n for n in names.ordered + names.unordered if n not in required]
+    spare = [n for n in names.mentioned + names.unordered if n not in required]
     for choice in _witness_choices(names, shape, [*sorted(required), *spare]):
         present = _closure((*required, *(c for c in choice if isinstance(c, str))), shape)
         fresh = {c for c in choice if isinstance(c, _Fresh)}
@@ -256,18 +260,18 @@ class ObjectFrames:
         compiler: makes values of nodes.
         shape: the object shape.
         any_order: declared names may come in every order and every spelling, else in the order of the schema (undeclared ones
-            anywhere) and without needless escapes.
+            after the required ones) and without needless escapes.
     """
 
     def __init__(self, compiler: SchemaCompiler, shape: ObjectShape, *, any_order: bool):
         self._compiler = compiler
         self._shape = shape
         self._names = names = Names(compiler.expander, shape)
-        self._any_order = any_order
+        self._tidy = not any_order
         self._ordered = () if any_order else names.ordered
         self._index = {n: i for i, n in enumerate(self._ordered)}
-        self._floating = names.ordered + names.unordered if any_order else names.unordered
-        self._sorted = sorted(names.ordered + names.unordered)
+        self._floating = tuple(n for n in names.mentioned if n not in self._index) + names.unordered
+        self._sorted = sorted(names.mentioned + names.unordered)
         self._sorted_index = {n: i for i, n in enumerate(self._sorted)}
         linked = {n for name, needed in shape.dependencies for n in (name, *needed)}
         self._remembered = linked | set(self._floating)
@@ -285,7 +289,7 @@ class ObjectFrames:
         if not self._sorted and not classes:
             return None
         keys = Keys(self._sorted, classes)
-        return Lowering(self._compiler.machine, keys, json=True, tidy=not self._any_order, keys=keys).start_row()
+        return Lowering(self._compiler.machine, keys, json=True, tidy=self._tidy, keys=keys).start_row()
 
     def start(self) -> int:
         return self._frame(_At(0, frozenset(), 0, 0))
@@ -314,13 +318,17 @@ class ObjectFrames:
                 if self._names.usable(name) and self._leads_somewhere(at, name):
                     declared |= 1 << self._sorted_index[name]
             for j in range(len(self._names.classes)):
-                if self._names.live_classes >> j & 1 and self._ways(at, CLASS_BASE + j):
+                if self._names.live_classes >> j & 1 and self._others_may_come(pending) and self._ways(at, CLASS_BASE + j):
                     classes |= 1 << j
         key_row = self._key_row if declared or classes else None
         return ObjectFrame(can_close, key_row, classes, declared, len(self._sorted))
 
+    def _others_may_come(self, pending: set[str]) -> bool:
+        """Under order "schema" undeclared names wait for the declared and required ones, so that a model cannot wander off first."""
+        return not any(n in self._index for n in pending)
+
     def _candidates(self, at: _At, pending: set[str]) -> list[str]:
-        names = [n for n in self._floating if n not in at.seen]
+        names = [n for n in self._floating if n not in at.seen and (n in pending or self._others_may_come(pending))]
         for name in self._ordered[at.next :]:
             names.append(name)
             if name in pending:

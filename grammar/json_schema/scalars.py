@@ -76,6 +76,43 @@ class PlainDigits:
         return count if count is not None and count <= cap else None
 
 
+class TidyIntegers:
+    """Spellings of a set of integers without exponent, without `-0`, and with nothing but zeros behind a point.
+
+    What a model writes: after `1.` it can only go on to `1.0`, where the full language would lead it into `1.5e1`.
+
+    Args:
+        integers: automaton of the set.
+        negatives: whether a number below zero is in it.
+    """
+
+    def __init__(self, integers: CharAutomaton, *, negatives: bool):
+        self._integers = integers
+        self._plain = PlainDigits(integers, one_zero=True, negatives=negatives)
+
+    @property
+    def start(self) -> int:
+        return 2 * self._integers.start
+
+    def accepting(self, q: int) -> bool:
+        return self._integers.accepting(q >> 1)
+
+    def edges(self, q: int) -> tuple[Edge, ...]:
+        inner, behind_point = q >> 1, q & 1
+        if behind_point:
+            return tuple((0x30, 0x30, 2 * t + 1) for lo, _, t in self._integers.edges(inner) if lo == 0x30)
+        digits = [(lo, hi, 2 * t) for lo, hi, t in self._plain.edges(inner)]
+        if self._integers.accepting(inner):
+            digits += [(lo, hi, 2 * t + 1) for lo, hi, t in self._integers.edges(inner) if lo == ord(".")]
+        return tuple(sorted(digits))
+
+    def universal(self, q: int) -> bool:
+        return False
+
+    def tail_count(self, q: int, cap: int) -> int | None:
+        return None
+
+
 class Alternatives:
     """Union of automata that begin with different characters."""
 

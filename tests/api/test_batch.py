@@ -4,6 +4,7 @@ import threading
 
 import pytest
 from api_fakes import FakeEngine, echoes, fails, fake_runtime, hangs, says
+
 from formcast.api.batch import run_jobs
 from formcast.api.jobs import Job
 from formcast.api.prompts import Prompt

@@ -15,6 +15,7 @@ import jsonschema
 import pytest
 from api_fakes import echoes, fails, fake_runtime, says
 from api_processes import FORMCAST, run_formcast
+
 from formcast.api.cli import schema_source
 from formcast.api.cli.answer import stream_answer
 from formcast.api.cli.chat import Conversation

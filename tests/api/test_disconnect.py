@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from api_fakes import FakeEngine, Script, fake_runtime, hangs, says
+
 from formcast.api.async_engine import AsyncLLM
 from formcast.api.server.app import create_app
 from formcast.api.server.body import read_body
@@ -139,8 +140,9 @@ def test_closing_the_engine_ends_a_stream_with_an_error_event():
 
 
 def test_a_body_that_does_not_come_is_a_408():
-    from formcast.api.openai.errors import ApiError
     from starlette.requests import Request
+
+    from formcast.api.openai.errors import ApiError
 
     async def never() -> Any:
         await asyncio.Event().wait()

@@ -6,13 +6,14 @@ import json
 from typing import Any
 
 from api_fakes import fake_runtime, says
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from starlette.testclient import TestClient
+
 from formcast.api.async_engine import AsyncLLM
 from formcast.api.openai.protocol import ChatCompletionBody, CompletionBody
 from formcast.api.server.app import create_app
 from formcast.api.server.settings import ServerSettings
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from starlette.testclient import TestClient
 
 API = TestClient(create_app(AsyncLLM(fake_runtime(says("x"))), ServerSettings(served_model_names=("fake",))), raise_server_exceptions=False)
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from formcast.api.openai.errors import ApiError
-from formcast.api.openai.json_body import parse_json_object
 from hypothesis import given
 from hypothesis import strategies as st
+
+from formcast.api.openai.errors import ApiError
+from formcast.api.openai.json_body import parse_json_object
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),

@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from api_fakes import FakeEngine, echoes, fails, fake_runtime, hangs, says
+from pydantic import BaseModel, field_validator
+
 from formcast.api.async_engine import AsyncLLM
 from formcast.api.constraints import ConstraintError
 from formcast.api.llm import LLM
 from formcast.api.prompts import ContextLengthExceeded
 from formcast.engine.request import InvalidRequest, SamplingParams
 from formcast.grammar.errors import GrammarError
-from pydantic import BaseModel, field_validator
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 from api_fakes import echoes, fails, fake_runtime, hangs, says
+from starlette.testclient import TestClient
+
 from formcast.api.async_engine import AsyncLLM
 from formcast.api.runtime import Runtime
 from formcast.api.server.app import create_app
 from formcast.api.server.settings import ServerSettings
 from formcast.engine.request import EngineOverloaded, GenerationError, TokenLogprob
 from formcast.grammar.errors import GrammarError, LimitError
-from starlette.testclient import TestClient
 
 HELLO = {"model": "fake", "messages": [{"role": "user", "content": "hello"}]}
 COMPLETION = {"model": "fake", "prompt": "hello"}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 import torch
 from engine_fakes import FakeModel, random_module
+from transformers import Gemma2Config, Gemma3TextConfig, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
+
 from formcast.engine.attention import check_layers, paged_attention_forward
 from formcast.engine.batch import build
 from formcast.engine.errors import UnsupportedModel
 from formcast.engine.runner import Runner
 from formcast.engine.scheduler import Chunk, StepPlan
-from transformers import Gemma2Config, Gemma3TextConfig, LlamaConfig, MistralConfig, Qwen2Config, Qwen3Config
 
 COMMON = {"vocab_size": 97, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 3, "initializer_range": 0.3}
 CONFIGS = {

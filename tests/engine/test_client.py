@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from engine_fakes import Answer, FakeCompiler, Script, greedy, tiny_core
+
 from formcast.engine.client import EngineClient
 from formcast.engine.request import EngineOverloaded, EngineStopped, GenerationError, InvalidRequest, RequestOutput
 from formcast.grammar.errors import GrammarError

@@ -5,6 +5,7 @@ import threading
 import pytest
 import torch
 from engine_fakes import EOS, NUM_TOKENS, SPECIAL, FakeCompiler, FakeModel, Script, drain, greedy, tiny_core, tiny_llama
+
 from formcast.engine.request import EngineOverloaded, GenerationError, InvalidRequest, Request, SamplingParams
 from formcast.grammar.errors import GrammarError, LimitError
 

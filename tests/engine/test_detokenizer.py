@@ -3,9 +3,10 @@ from __future__ import annotations
 import codecs
 
 import pytest
-from formcast.engine.detokenizer import Detokenizer, StopStrings, TokenTable
 from hypothesis import given
 from hypothesis import strategies as st
+
+from formcast.engine.detokenizer import Detokenizer, StopStrings, TokenTable
 
 TABLE = TokenTable(token_bytes=[bytes([byte]) for byte in range(256)] + [None, None], special_name={256: "<tool>"}.get)
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from formcast.engine.config import DeviceMemory, EngineConfig, resolve
 from formcast.engine.request import InvalidRequest
 

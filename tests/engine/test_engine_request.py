@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import pytest
+
 from formcast.engine.request import InvalidRequest, Request, RequestOutput, SamplingParams, expand
 
 

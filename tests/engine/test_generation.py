@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from engine_fakes import EOS, NUM_TOKENS, SPECIAL, ByteNames, FakeCompiler, Script, mask_of
+
 from formcast.engine.detokenizer import TokenTable
 from formcast.engine.generation import EndTokens, Generation
 from formcast.engine.request import GenerationError, Request, SamplingParams

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 from engine_fakes import mask_of
+
 from formcast.engine.kernels.masked_sample import RowStatus
 from formcast.engine.request import SamplingParams
 from formcast.engine.sampler import RowEdits, Sampler, SampleRow

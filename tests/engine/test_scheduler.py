@@ -3,11 +3,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from formcast.engine.config import EngineLimits
 from formcast.engine.kv.manager import KVManager
 from formcast.engine.scheduler import Scheduler, StepPlan, StepResult
-from hypothesis import given
-from hypothesis import strategies as st
 
 SIZE = 4
 

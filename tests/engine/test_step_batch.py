@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import torch
+
 from formcast.engine.batch import build
 from formcast.engine.kernels.paged_attention import Span
 from formcast.engine.scheduler import Chunk, StepPlan

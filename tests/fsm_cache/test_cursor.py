@@ -5,10 +5,11 @@ from __future__ import annotations
 import random
 
 import pytest
-from formcast import Grammar, compile_grammar
 from hypothesis import given
 from hypothesis import strategies as st
 from toy_vocabulary import EOS, mask_of, vocabulary
+
+from formcast import Grammar, compile_grammar
 
 VOCAB = vocabulary()
 SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "id": {"type": "integer"}}, "required": ["name", "id"], "additionalProperties": False}

@@ -6,9 +6,10 @@ import random
 
 import numpy as np
 import pytest
+from toy_vocabulary import EOS, brute_force, mask_of, vocabulary
+
 from formcast import Grammar, compile_grammar
 from formcast.fsm_cache import fill_masks
-from toy_vocabulary import EOS, brute_force, mask_of, vocabulary
 
 GRAMMARS = {
     "any": Grammar.json_schema(True),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from api_fakes import fake_runtime, hangs
+
 from formcast.api.async_engine import AsyncLLM
 from formcast.api.server.serve import bind, serve
 from formcast.api.server.settings import ServerSettings

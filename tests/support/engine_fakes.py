@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from transformers import AutoModelForCausalLM, LlamaConfig
+
 from formcast.engine.attention import IMPLEMENTATION
 from formcast.engine.config import EngineConfig
 from formcast.engine.core import EngineCore
 from formcast.engine.request import Request, RequestOutput, SamplingParams
-from transformers import AutoModelForCausalLM, LlamaConfig
 
 EOS = 256
 SPECIAL = 257

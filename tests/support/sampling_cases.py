@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+
 from formcast.engine.kernels.masked_sample import LogitEdits, RowStatus, SampleResult, SampleSettings
 
 SIZES = ((1, 1), (1, 5), (7, 33), (3, 1000), (2, 4097), (2, 9000))

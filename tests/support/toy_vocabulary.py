@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+
 from formcast import Grammar, Vocabulary, compile_grammar
 from formcast.fsm_cache import Cursor
 

@@ -5,9 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from sampling_cases import SIZES, assert_same, plain_settings, random_case
+
 from formcast.engine.kernels.masked_sample import RowStatus, masked_sample, reference
 from formcast.engine.kernels.masked_sample.philox import philox4x32, uniforms
-from sampling_cases import SIZES, assert_same, plain_settings, random_case
 
 
 @pytest.mark.parametrize(("num_rows", "num_tokens"), SIZES)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+
 from formcast.engine.kernels.paged_attention import (
     NO_WINDOW,
     AttentionBatch,

@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 import torch
+
 from formcast.engine.kernels.parallel import KERNEL, address_of, bits_of, claim, float_of, pointer, run
 
 

@@ -3,11 +3,12 @@ from __future__ import annotations
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from formcast.engine.kv.blocks import BlockPool
 from formcast.engine.kv.manager import KVManager
 from formcast.engine.kv.radix import RadixTree
-from hypothesis import given
-from hypothesis import strategies as st
 
 SIZE = 4
 

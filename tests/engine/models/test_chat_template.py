@@ -7,12 +7,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from formcast.engine.errors import ChatTemplateError
-from formcast.engine.models.chat_template import ChatTemplate
-from formcast.engine.models.template_budget import TemplateLimits
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers.utils.chat_template_utils import render_jinja_template
+
+from formcast.engine.errors import ChatTemplateError
+from formcast.engine.models.chat_template import ChatTemplate
+from formcast.engine.models.template_budget import TemplateLimits
 
 CHATML = (
     "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}"

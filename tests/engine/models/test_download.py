@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from file_server import FileServer, running
+
 from formcast.engine.models.download import TransferError, download, file_sha256
 
 CONTENT = random.Random(0).randbytes(1_000_000)

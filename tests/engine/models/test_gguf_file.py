@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from formcast.engine.errors import UnsupportedModel
-from formcast.engine.models.gguf_file import GgufFile
 from gguf import GGMLQuantizationType, GGUFValueType, GGUFWriter
 from gguf_samples import write_gguf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from formcast.engine.errors import UnsupportedModel
+from formcast.engine.models.gguf_file import GgufFile
 
 VALUES: list[tuple[str, GGUFValueType, Any]] = [
     ("a.u8", GGUFValueType.UINT8, 200),

@@ -6,13 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from formcast.engine.errors import UnsupportedModel
-from formcast.engine.models.gguf_quants import KERNELS, dequantize
 from gguf import GGMLQuantizationType
 from gguf.constants import GGML_QUANT_SIZES
 from gguf.quants import dequantize as oracle
 from hypothesis import given
 from hypothesis import strategies as st
+
+from formcast.engine.errors import UnsupportedModel
+from formcast.engine.models.gguf_quants import KERNELS, dequantize
 
 Kind = GGMLQuantizationType
 WITHOUT_KERNEL = [Kind.Q2_K, Kind.Q3_K, Kind.IQ4_NL, Kind.TQ1_0, Kind.MXFP4]

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from formcast.engine.errors import UnsupportedModel
-from formcast.engine.models.bpe_merges import MAX_TOKEN_LENGTH, merges_by_position, merges_by_score
-from formcast.engine.models.gguf_file import GgufFile
-from formcast.engine.models.gguf_tokenizer import build_tokenizer, read_vocabulary
 from gguf_samples import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED, byte_level_metadata, byte_level_tokenizer, write_gguf
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, pre_tokenizers
+
+from formcast.engine.errors import UnsupportedModel
+from formcast.engine.models.bpe_merges import MAX_TOKEN_LENGTH, merges_by_position, merges_by_score
+from formcast.engine.models.gguf_file import GgufFile
+from formcast.engine.models.gguf_tokenizer import build_tokenizer, read_vocabulary
 
 ANY_TEXT = st.text(st.one_of(st.sampled_from(list(" \n\t'.,019aAbBéщ世م🎉▁<|")), st.characters(exclude_categories=["Cs"])), max_size=40)
 reuses_fixtures = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -10,8 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from formcast.engine.errors import ModelError, ModelNotFound, UnsupportedModel
-from formcast.engine.models.loader import load_model, load_tokenizer_only
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 from gguf_samples import (
@@ -24,6 +22,9 @@ from gguf_samples import (
     write_model,
 )
 from transformers import PreTrainedModel
+
+from formcast.engine.errors import ModelError, ModelNotFound, UnsupportedModel
+from formcast.engine.models.loader import load_model, load_tokenizer_only
 
 IDS = torch.tensor([[5, 99, 1, 0, 398, 17, 256, 3, 3, 42]])
 

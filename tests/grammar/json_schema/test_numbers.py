@@ -10,12 +10,13 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from formcast.grammar.errors import GrammarError, LimitError
 from formcast.grammar.json_schema.numbers import NumberSet, exact
 from formcast.grammar.languages import CharAutomaton
 from formcast.grammar.limits import Limits
-from hypothesis import given
-from hypothesis import strategies as st
 
 LIMITS = Limits()
 PLAIN = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")

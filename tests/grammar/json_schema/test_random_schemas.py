@@ -7,11 +7,12 @@ import random
 from decimal import Decimal
 from typing import Any
 
-from formcast import Grammar, GrammarError, LimitError
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from schemas_strategy import SCHEMAS, VALUES, is_valid
 from toy_vocabulary import vocabulary, walk
+
+from formcast import Grammar, GrammarError, LimitError
 
 VOCAB = vocabulary()
 _SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from formcast.grammar.regex.charset import ALL_CHARS, NO_CHARS, CharSet, partition
 from hypothesis import given
 from hypothesis import strategies as st
+
+from formcast.grammar.regex.charset import ALL_CHARS, NO_CHARS, CharSet, partition
 
 # Numbers around the borders where interval code goes wrong.
 _POINTS = st.one_of(st.integers(0, 12), st.integers(0xD7FC, 0xE003), st.integers(0x10FFFA, 0x10FFFF))

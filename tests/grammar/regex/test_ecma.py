@@ -3,10 +3,11 @@ r"""The ECMA-262 dialect: meaning by table, equivalence with an independent auto
 from __future__ import annotations
 
 import pytest
-from formcast.grammar.errors import GrammarError
-from formcast.grammar.regex import Language
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from formcast.grammar.errors import GrammarError
+from formcast.grammar.regex import Language
 
 # (pattern, texts in which it is found, texts in which it is not)
 SEARCH_ROWS = [

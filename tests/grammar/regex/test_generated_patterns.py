@@ -7,10 +7,11 @@ import re
 
 import interegular
 import pytest
-from formcast.grammar.errors import GrammarError
-from formcast.grammar.regex import Language
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from formcast.grammar.errors import GrammarError
+from formcast.grammar.regex import Language
 
 TEXT_ALPHABET = "ab1_ \nKk\u017fsé-"
 

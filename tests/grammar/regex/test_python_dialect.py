@@ -7,6 +7,7 @@ import sys
 import warnings
 
 import pytest
+
 from formcast.grammar.errors import GrammarError
 from formcast.grammar.regex import Language
 

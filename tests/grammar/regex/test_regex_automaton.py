@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from formcast.grammar.errors import LimitError
 from formcast.grammar.limits import Limits
 from formcast.grammar.regex import Language, RegexAutomaton

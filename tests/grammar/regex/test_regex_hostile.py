@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from formcast.grammar.errors import GrammarError, LimitError
 from formcast.grammar.limits import Limits
 from formcast.grammar.regex import Language

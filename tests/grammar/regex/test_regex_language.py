@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from formcast.grammar.errors import GrammarError, LimitError
 from formcast.grammar.limits import Limits
 from formcast.grammar.regex import Language
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def test_literals():

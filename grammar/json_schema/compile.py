@@ -207,15 +207,15 @@ def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
         seen.add(finding.keyword)
         refused |= finding.status == "refused"
         yield finding
-    if not refused and "uniqueItems" in seen and seen & _NEGATING:
-        # the only assertion whose negation is not supported: find out now whether some place needs it
+    if not refused and "uniqueItems" in seen and seen & _COMBINING:
+        # the only assertion that cannot be negated, nor combined with all others: find out now whether some place needs it
         try:
             _expand_everything(expander)
         except GrammarError as error:
             yield Finding(error.pointer or "", "uniqueItems", "refused", error.reason, isinstance(error, LimitError))
 
 
-_NEGATING = frozenset({"not", "oneOf", "if", "maxContains", "dependentSchemas", "dependencies"})
+_COMBINING = frozenset({"contains", "not", "oneOf", "if", "dependentSchemas", "dependencies"})
 
 
 def _expand_everything(expander: Expander) -> None:
@@ -231,7 +231,10 @@ def _expand_everything(expander: Expander) -> None:
             uniqueness(expander, array)
             stack += [*array.prefix, array.rest]
             for c in array.contains:
-                stack += [c.node, *([] if c.high is None else [expander.nodes.negation(c.node)])]
+                for item in (*array.prefix, array.rest):
+                    stack.append(expander.nodes.all_of((item, c.node)))
+                    if c.high is not None:
+                        stack.append(expander.nodes.all_of((item, expander.nodes.negation(c.node))))
         for shape in shapes.objects:
             for members in shape.members:
                 stack += [*members.properties.values(), *(node for _, node in members.patterns), members.additional]

@@ -193,7 +193,9 @@ class TokenFSM:
         self._path[0] = node
         position, size = 0, len(trie.nodes)
         while position < size:
-            position = walk(self._machine.memory, trie.nodes, trie.same, self._path, self._out, row, position, self._status)
+            position = walk(
+                self._machine.memory, trie.nodes, trie.same, trie.subtrees, trie.order, self._path, self._out, row, position, self._status
+            )
             if position < size:
                 self._machine.serve(int(self._status[0]))
 

@@ -11,6 +11,8 @@ from numba import types
 from ..grammar.kernel_cache import kernel
 
 BYTE, DEPTH, END, TOKEN = range(4)  # columns of Trie.nodes
+ASCII, WIDE, FIRST, LAST, SUBTREE = 0, 4, 5, 6, 8  # columns of Trie.subtrees, and their number
+NARROW, TEXT, BROKEN = range(3)  # WIDE: only ASCII below; also well-formed UTF-8; also other bytes
 
 _i4_1 = types.Array(types.int32, 1, "C")
 _i4_2 = types.Array(types.int32, 2, "C")
@@ -22,11 +24,16 @@ class Trie:
     """Attributes:
     nodes: int32 [N, 4]: byte, depth (root's children 0), index after the subtree, first token that ends here or -1.
     same: int32 [V]: next token with the same bytes, or -1.
+    subtrees: int32 [N, 8]: what is below and including a node: set of ASCII bytes (4 words), kind of other bytes (as read from
+        the start of a token), and the range of its tokens in `order`.
+    order: int32 [T]: tokens in depth-first order.
     max_depth: length of the longest token in bytes.
     """
 
     nodes: np.ndarray
     same: np.ndarray
+    subtrees: np.ndarray
+    order: np.ndarray
     max_depth: int
 
     @staticmethod
@@ -35,14 +42,18 @@ class Trie:
         ordered = sorted(tokens)
         same = np.full(vocab_size, -1, np.int32)
         if not ordered:
-            return Trie(np.zeros((0, 4), np.int32), same, 0)
+            return Trie(np.zeros((0, 4), np.int32), same, np.zeros((0, SUBTREE), np.int32), np.zeros(0, np.int32), 0)
         data = np.frombuffer(b"".join(b for b, _ in ordered), np.uint8)
         ends = np.cumsum(np.fromiter((len(b) for b, _ in ordered), np.int32, len(ordered)), dtype=np.int32)
         ids = np.fromiter((i for _, i in ordered), np.int32, len(ordered))
         nodes = np.zeros((len(data), 4), np.int32)
         max_depth = max(len(b) for b, _ in ordered)
         count = _fill(data, ends, ids, nodes, same, np.zeros(max_depth + 1, np.int32))
-        return Trie(np.ascontiguousarray(nodes[:count]), same, max_depth)
+        nodes = np.ascontiguousarray(nodes[:count])
+        subtrees = np.zeros((count, SUBTREE), np.int32)
+        order = np.zeros(len(ordered), np.int32)
+        _summarise(nodes, same, subtrees, order, np.zeros(max_depth + 1, np.int32), np.zeros(max_depth + 2, np.int32))
+        return Trie(nodes, same, subtrees, order, max_depth)
 
 
 @kernel(types.int64(_u1_1, _i4_1, _i4_1, _i4_2, _i4_1, _i4_1))
@@ -76,3 +87,65 @@ def _fill(data, ends, ids, nodes, same, path):
     for d in range(open_depth):
         nodes[path[d], END] = count
     return count
+
+
+@kernel(types.int32(types.int32, types.int32))
+def utf8_next(state, byte):
+    """The state of a UTF-8 decoder (RFC 3629 section 4) after `byte`; 0 between characters, -1 not well formed.
+
+    Other states hold the continuation bytes to come and the bounds of the next one: `left << 16 | low << 8 | high`.
+    """
+    if state < 0:
+        return np.int32(-1)
+    if state > 0:
+        if byte < (state >> 8) & 0xFF or byte > state & 0xFF:
+            return np.int32(-1)
+        left = (state >> 16) - 1
+        return np.int32(left << 16 | 0x80BF) if left > 0 else np.int32(0)
+    if byte < 0x80:
+        return np.int32(0)
+    if byte < 0xC2 or byte > 0xF4:
+        return np.int32(-1)
+    if byte < 0xE0:
+        return np.int32(1 << 16 | 0x80BF)
+    if byte == 0xE0:
+        return np.int32(2 << 16 | 0xA0BF)
+    if byte == 0xED:
+        return np.int32(2 << 16 | 0x809F)
+    if byte < 0xF0:
+        return np.int32(2 << 16 | 0x80BF)
+    if byte == 0xF0:
+        return np.int32(3 << 16 | 0x90BF)
+    if byte == 0xF4:
+        return np.int32(3 << 16 | 0x808F)
+    return np.int32(3 << 16 | 0x80BF)
+
+
+@kernel(types.void(_i4_2, _i4_1, _i4_2, _i4_1, _i4_1, _i4_1))
+def _summarise(nodes, same, subtrees, order, path, decoder):
+    """Fills `subtrees` and `order`. `path` and `decoder` are scratch: the node, and the UTF-8 state before it, of each depth."""
+    count = 0
+    for i in range(nodes.shape[0]):
+        depth = nodes[i, DEPTH]
+        byte = nodes[i, BYTE]
+        path[depth] = i
+        decoder[depth + 1] = utf8_next(decoder[depth], byte)
+        subtrees[i, FIRST] = count
+        if byte < 0x80:
+            subtrees[i, ASCII + (byte >> 5)] |= np.int32(1) << (byte & 31)
+        wide = BROKEN if decoder[depth + 1] < 0 else TEXT if byte >= 0x80 else NARROW
+        for d in range(depth + 1):
+            subtrees[path[d], WIDE] = max(subtrees[path[d], WIDE], wide)
+        token = nodes[i, TOKEN]
+        while token >= 0:
+            order[count] = token
+            count += 1
+            token = same[token]
+    for i in range(nodes.shape[0] - 1, -1, -1):
+        end = nodes[i, END]
+        subtrees[i, LAST] = count if end == nodes.shape[0] else subtrees[end, FIRST]
+        child = i + 1
+        while child < end:
+            for w in range(4):
+                subtrees[i, ASCII + w] |= subtrees[child, ASCII + w]
+            child = nodes[child, END]

@@ -9,9 +9,9 @@ import numpy as np
 from numba import types
 
 from ..grammar.kernel_cache import kernel
-from ..grammar.kernels import MEMORY, addresses, pointer, step
-from ..grammar.machine_layout import DEAD
-from .trie import BYTE, DEPTH, END, TOKEN
+from ..grammar.kernels import MEMORY, P, addresses, pointer, step
+from ..grammar.machine_layout import DEAD, F_LOOPS, F_TEXT_LOOP, FLAGS, KIND, LEAF, LOOP, NODE, ROW, A
+from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, LAST, TEXT, TOKEN, WIDE, utf8_next
 
 i4 = types.int32
 i8 = types.int64
@@ -32,8 +32,25 @@ def set_bits(mask, tokens):
         mask[t >> 5] |= np.int32(1) << (t & 31)
 
 
-@kernel(i8(MEMORY, i4_2, i4_1, i4_1, i4_1, i4_1, i8, i4_1))
-def walk(memory, trie, same, path, out, mask, position, status):
+@kernel(types.boolean(P, P, i4, i4_2, i8))
+def taken_whole(nodes, rows, state, subtrees, i):
+    """Whether everything below trie node `i` leads from `state` back to itself: a leaf that loops over all these bytes."""
+    if nodes[state * NODE + KIND] != LEAF:
+        return False
+    row = nodes[state * NODE + A] * ROW
+    if rows[row + FLAGS] & F_LOOPS == 0:
+        return False
+    wide = subtrees[i, WIDE]
+    if wide == BROKEN or (wide == TEXT and rows[row + FLAGS] & F_TEXT_LOOP == 0):
+        return False
+    for w in range(4):
+        if subtrees[i, ASCII + w] & ~rows[row + LOOP + w]:
+            return False
+    return True
+
+
+@kernel(i8(MEMORY, i4_2, i4_1, i4_2, i4_1, i4_1, i4_1, i4_1, i8, i4_1))
+def walk(memory, trie, same, subtrees, order, path, out, mask, position, status):
     """Sets the bits of the tokens that lead from state `path[0]` to a living state, from trie node `position` on.
 
     Answers the number of trie nodes when done, else the node to resume at, with the code to serve in `status[0]`.
@@ -45,6 +62,11 @@ def walk(memory, trie, same, path, out, mask, position, status):
     n = trie.shape[0]
     while i < n:
         depth = trie[i, DEPTH]
+        if taken_whole(nodes, rows, path[depth], subtrees, i):
+            for k in range(subtrees[i, FIRST], subtrees[i, LAST]):
+                mask[order[k] >> 5] |= np.int32(1) << (order[k] & 31)
+            i = np.int64(trie[i, END])
+            continue
         state = step(nodes, buckets, rows, table, values, frames, transitions, header, path[depth], trie[i, BYTE], np.int32(1), members)
         if state >= 0:
             path[depth + 1] = state
@@ -91,38 +113,16 @@ def plain_characters(data):
     may contain: a control character, or bytes that are not UTF-8 (RFC 3629).
     """
     count = np.int32(0)
-    left = 0
-    low = 0x80
-    high = 0xBF
+    state = np.int32(0)
     for k in range(data.shape[0]):
-        b = data[k]
-        if left > 0:
-            if b < low or b > high:
-                return np.int32(NEVER)
-            low = 0x80
-            high = 0xBF
-            left -= 1
-            continue
-        count += 1
-        if b < 0x80:
-            if b == 0x22 or b == 0x5C:
+        byte = np.int32(data[k])
+        if state == 0:
+            if byte == 0x22 or byte == 0x5C:
                 return np.int32(ENDS)
-            if b < 0x20:
+            if byte < 0x20:
                 return np.int32(NEVER)
-        elif b < 0xC2 or b > 0xF4:
+            count += 1
+        state = utf8_next(state, byte)
+        if state < 0:
             return np.int32(NEVER)
-        elif b < 0xE0:
-            left = 1
-        elif b < 0xF0:
-            left = 2
-            if b == 0xE0:
-                low = 0xA0
-            elif b == 0xED:
-                high = 0x9F
-        else:
-            left = 3
-            if b == 0xF0:
-                low = 0x90
-            elif b == 0xF4:
-                high = 0x8F
     return count

@@ -22,13 +22,16 @@ from .machine_layout import (
     F_ESCAPE,
     F_EXPANDED,
     F_KEY_END,
+    F_LOOPS,
     F_PLAIN,
+    F_TEXT_LOOP,
     FINAL_ROW,
     FLAGS,
     KEY_CLASSES,
     KEY_HI,
     KEY_LO,
     KEY_TAILS,
+    LOOP,
     OUTCOME,
 )
 
@@ -229,8 +232,21 @@ class Lowering:
                 self._fill_hex(key, line)
             else:
                 self._fill_low_escape(key, line)
-        self._machine.rows[row, :256] = line
-        self._machine.rows[row, FLAGS] = flags
+        stored = self._machine.rows[row]
+        stored[:256] = line
+        loops = line[:0x80] == row
+        if loops.any():
+            flags |= F_LOOPS
+            stored[LOOP : LOOP + 4] = np.packbits(loops, bitorder="little").view(np.int32)
+            if isinstance(key, _Boundary) and self._loops_over_text(key.q):
+                flags |= F_TEXT_LOOP
+        stored[FLAGS] = flags
+
+    def _loops_over_text(self, q: int) -> bool:
+        """Whether every character beyond ASCII leads from `q` back to `q`."""
+        wide = [e for e in self._automaton.edges(q) if e[1] >= 0x80]
+        covered = sum(hi - max(lo, 0x80) + 1 for lo, hi, target in wide if target == q)
+        return covered == MAX_CODE_POINT + 1 - 0x80 - (_SURROGATES[1] - _SURROGATES[0] + 1)
 
     def early_flags(self, key: _Key) -> int:
         """Flags that a step reads before the row is filled."""

@@ -59,13 +59,14 @@ ITEM = 16  # number or literal that must differ from the items seen; a: row, b: 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
 
 # --- rows --------------------------------------------------------------------------------------------------------
-ROW = 264
+ROW = 266
 FLAGS = 256  # column of the flags below
 KEY_LO = 257  # declared keys that a key row can still become, in sorted order: [KEY_LO, KEY_HI)
 KEY_HI = 258
 KEY_CLASSES = 259  # bit set of classes of undeclared keys that can still be reached
 KEY_TAILS = 260  # undeclared keys that can still be reached: a count, 0: unbounded, -1: every string
 OUTCOME = 261  # outcome of a row that ends a key
+LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
 
@@ -74,6 +75,8 @@ F_ACCEPT = 2  # the leaf may end here (numbers, regexes, whitespace)
 F_BOUNDARY = 4  # between two characters of a string
 F_KEY_END = 8  # the key is complete: OUTCOME says which
 F_ESCAPE = 16  # inside a JSON escape
+F_LOOPS = 64  # some ASCII byte leads back to the row
+F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.

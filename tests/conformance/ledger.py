@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .replay import STATUSES
+from .replay import STATUSES, Outcome
 
 _FOLDER = Path(__file__).parent / "ledger"
 HOW_TO_RECORD = "make conformance RECORD=1"
@@ -38,22 +38,22 @@ def load(name: str) -> Ledger | None:
     return Ledger(**json.loads(path.read_text(encoding="utf-8")))
 
 
-def record(name: str, outcomes: Mapping[str, str]) -> None:
+def record(name: str, outcomes: Mapping[str, Outcome]) -> None:
     """Writes the ledger of a suite from the outcomes of all its cases."""
-    exceptions = {key: status for key, status in sorted(outcomes.items()) if status != "pass"}
+    exceptions = {key: outcome.status for key, outcome in sorted(outcomes.items()) if outcome.status != "pass"}
     content = json.dumps({"num_cases": len(outcomes), "exceptions": exceptions}, indent=1, ensure_ascii=False)
     _path(name).write_text(content + "\n", encoding="utf-8")
 
 
-def differences(ledger: Ledger, outcomes: Mapping[str, str]) -> str:
+def differences(ledger: Ledger, outcomes: Mapping[str, Outcome]) -> str:
     """What got worse and what got better, for people; empty when everything is as recorded."""
     worse: list[str] = []
     better: list[str] = []
-    for key, status in outcomes.items():
+    for key, (status, why) in outcomes.items():
         recorded = ledger.status(key)
         if status != recorded:
             side = worse if STATUSES.index(status) > STATUSES.index(recorded) else better
-            side.append(f"  {key}: {recorded} -> {status}")
+            side.append(f"  {key}: {recorded} -> {status} {why}")
     parts: list[str] = []
     if worse:
         parts.append("\n".join((f"{len(worse)} cases got worse:", *worse)))

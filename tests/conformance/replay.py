@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -19,6 +19,16 @@ STATUSES = ("pass", "compile_error", "reject_valid", "timeout", "crash", "accept
 CPU_SECONDS = 20  # of one case; the budgets of a constraint should end it long before
 
 Verdict = Callable[[str], bool]
+
+
+class Outcome(NamedTuple):
+    """Attributes:
+    status: one of `STATUSES`.
+    why: the error, or the first text with another verdict; shortened.
+    """
+
+    status: str
+    why: str = ""
 
 
 class _OutOfTime(BaseException):
@@ -39,22 +49,33 @@ def _cpu_time_bounded() -> Iterator[None]:
         signal.signal(signal.SIGPROF, before)
 
 
-def status_of(case: Case, suite_options: Mapping[str, Any], judge: Callable[[Grammar], Verdict]) -> str:
-    """One of `STATUSES`. `judge` makes, from a grammar, the verdict on texts, and raises GrammarError where it can't be made."""
+def outcome_of(case: Case, suite_options: Mapping[str, Any], judge: Callable[[Grammar], Verdict]) -> Outcome:
+    """What becomes of a case.
+
+    Args:
+        case: the constraint and its texts.
+        suite_options: keyword arguments for schemas.
+        judge: makes the verdict on texts from a grammar; raises GrammarError where it can't be made.
+    """
     try:
         with _cpu_time_bounded():
             try:
                 admits = judge(_grammar(case, suite_options))
-            except (GrammarError, NotImplementedError):
-                return "compile_error"
+            except (GrammarError, NotImplementedError) as error:
+                return Outcome("compile_error", _brief(error))
             for text, valid in case.tests:
                 if admits(text) != valid:
-                    return "reject_valid" if valid else "accept_invalid"
-            return "pass"
+                    return Outcome("reject_valid" if valid else "accept_invalid", _brief(text))
+            return Outcome("pass")
     except _OutOfTime:
-        return "timeout"
-    except Exception:
-        return "crash"
+        return Outcome("timeout")
+    except Exception as error:
+        return Outcome("crash", _brief(error))
+
+
+def _brief(what: object) -> str:
+    text = repr(what)
+    return text if len(text) <= 160 else text[:157] + "..."
 
 
 def _grammar(case: Case, suite_options: Mapping[str, Any]) -> Grammar:

@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 
 from . import ledger
 from .cases import Case, Suite, cases_folder, find_file, read_cases
-from .replay import ByTokens, by_bytes, status_of
+from .replay import ByTokens, by_bytes, outcome_of
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(3600)]
 
@@ -68,8 +68,8 @@ def _recorded(suite: Suite, cases: list[Case]) -> ledger.Ledger:
 def test_outcomes_are_as_recorded(suite: Suite, cases: list[Case]) -> None:
     mode = _mode()
     chosen = [case for case in cases if case.sampled(suite.sample)] if mode == "sample" else cases
-    outcomes = {case.key: status_of(case, suite.options, by_bytes) for case in chosen}
-    print(f"{suite.name}: {dict(Counter(outcomes.values()))}")
+    outcomes = {case.key: outcome_of(case, suite.options, by_bytes) for case in chosen}
+    print(f"{suite.name}: {dict(Counter(outcome.status for outcome in outcomes.values()))}")
     if mode == "record":
         ledger.record(suite.name, outcomes)
         return
@@ -79,5 +79,5 @@ def test_outcomes_are_as_recorded(suite: Suite, cases: list[Case]) -> None:
 def test_token_masks_give_the_same_outcomes(suite: Suite, cases: list[Case], by_tokens: ByTokens) -> None:
     """A part of the sample, through the masks of a real vocabulary."""
     chosen = [case for case in cases if case.sampled(suite.sample * suite.tokens_sample)]
-    outcomes = {case.key: status_of(case, suite.options, by_tokens) for case in chosen}
+    outcomes = {case.key: outcome_of(case, suite.options, by_tokens) for case in chosen}
     assert not (changed := ledger.differences(_recorded(suite, cases), outcomes)), changed

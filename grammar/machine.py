@@ -149,8 +149,8 @@ class Machine:
     def _place_settings(self, ws: Whitespace) -> None:
         rows: dict[int, int] = {id(NONE): FINAL_ROW}
         places = {
-            WS_OUTER_BEFORE: ws.around,
-            WS_OUTER_AFTER: ws.around,
+            WS_OUTER_BEFORE: ws.before,
+            WS_OUTER_AFTER: ws.after,
             WS_OPEN: ws.opened,
             WS_AFTER_VALUE: ws.after_value,
             WS_AFTER_COMMA: ws.after_comma,

@@ -64,13 +64,14 @@ class Whitespace:
     """One automaton for each place where JSON allows whitespace.
 
     Attributes:
-        around: before and after the whole document.
+        before, after: around the whole document.
         opened: after `[` or `{`.
         after_value: before `,`, `]` and `}`.
         after_comma, before_colon, after_colon: around separators.
     """
 
-    around: CharAutomaton
+    before: CharAutomaton
+    after: CharAutomaton
     opened: CharAutomaton
     after_value: CharAutomaton
     after_comma: CharAutomaton
@@ -80,6 +81,8 @@ class Whitespace:
     @staticmethod
     def policy(name: str, separators: tuple[str, str] | None = None, limits: Limits | None = None) -> Whitespace:
         """`bounded` (default), `compact` (none), `any`, or a regex for each run of whitespace.
+
+        Only `any` and a regex allow whitespace after the document: without it, the last brace ends the answer.
 
         Args:
             name: the policy.
@@ -92,7 +95,10 @@ class Whitespace:
         """
         run = _run(name, limits or Limits())
         if separators is None:
-            return Whitespace(around=run, opened=run, after_value=run, after_comma=run, before_colon=run, after_colon=run)
+            after = NONE if name == "bounded" else run
+            return Whitespace(
+                before=run, after=after, opened=run, after_value=run, after_comma=run, before_colon=run, after_colon=run
+            )
         item, key = separators
         if item[:1] != "," or item[1:].strip(" \t\r\n"):
             raise GrammarError(f"the item separator must be a comma and then whitespace, not {item!r}")
@@ -100,7 +106,13 @@ class Whitespace:
         if not colon or before.strip(" \t\r\n") or after.strip(" \t\r\n"):
             raise GrammarError(f"the key separator must be a colon and whitespace, not {key!r}")
         return Whitespace(
-            around=NONE, opened=NONE, after_value=NONE, after_comma=_exact(item[1:]), before_colon=_exact(before), after_colon=_exact(after)
+            before=NONE,
+            after=NONE,
+            opened=NONE,
+            after_value=NONE,
+            after_comma=_exact(item[1:]),
+            before_colon=_exact(before),
+            after_colon=_exact(after),
         )
 
 

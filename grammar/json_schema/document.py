@@ -1,13 +1,14 @@
-"""A schema document: drafts, base URIs, references (JSON Schema core, RFC 3986, RFC 6901)."""
+"""A schema document: drafts, base URIs, references, dynamic scope (JSON Schema core, RFC 3986, RFC 6901)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urldefrag, urljoin
+from urllib.parse import unquote, urldefrag
 
 from ..errors import GrammarError
+from .uris import resolve as resolve_uri
 
 Json = Any
 
@@ -94,17 +95,52 @@ def escape_pointer(part: str) -> str:
     return part.replace("~", "~0").replace("/", "~1")
 
 
+# For each dynamic anchor that some resource on the way declared, the outermost of them: pairs (anchor, base URI), sorted. That is all
+# of the dynamic scope that a reference can ask for, so places of equal scope mean the same and recursion stays finite.
+Scope = tuple[tuple[str, str], ...]
+EMPTY_SCOPE: Scope = ()
+
+_RECURSIVE = "#"  # `$recursiveAnchor: true` is a dynamic anchor with the empty name
+_SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
+_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
+_SCHEMAS = (
+    "items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else", "unevaluatedItems",
+    "unevaluatedProperties", "contentSchema",
+)  # fmt: skip
+_DATA = ("enum", "const", "default", "examples")
+
+
 @dataclass(frozen=True)
 class Target:
-    """Where a reference leads."""
+    """Where a reference leads.
+
+    Attributes:
+        schema: the schema there.
+        base: base URI outside of it, to which its own identifier is relative.
+        pointer: its place, for messages.
+    """
 
     schema: Json
     base: str
     pointer: str
 
 
+@dataclass(frozen=True)
+class _Source:
+    """A document that references may lead into: the root, a registered one or a metaschema."""
+
+    root: Json
+    uri: str
+    draft: Draft
+
+
+Children = Callable[[Json], Iterator[tuple[str, Json]]]
+
+
 class Document:
     """A root schema and the resources inside it.
+
+    References are followed when the document is checked, so that everything they lead to is indexed before anything is expanded.
 
     Args:
         root: the schema.
@@ -116,22 +152,45 @@ class Document:
         self.root = root
         self.draft = draft
         self._registry = dict(registry or {})
-        self._resources: dict[str, Target] | None = None
+        self._sources: list[_Source] = []
+        self._loose = False  # whether places that are no known subschemas are indexed too
+        self._resources: dict[str, Target] = {}
         self._anchors: dict[tuple[str, str], Target] = {}
-        self._dynamic: dict[str, list[Target]] = {}
+        self._dynamic: dict[str, dict[str, Target]] = {}  # base -> dynamic anchors of that resource
+        self._drafts: dict[str, Draft] = {}  # base -> draft, for resources that differ from the root
 
-    @property
-    def base(self) -> str:
-        return self.base_of(self.root, "")
+    # --- places ----------------------------------------------------------------------------------------------------
+
+    def draft_at(self, base: str) -> Draft:
+        """The draft of the resource with a base URI."""
+        return self._drafts.get(base, self.draft) if self._drafts else self.draft
 
     def base_of(self, schema: Json, base: str) -> str:
         """The base URI inside `schema`, given the one outside."""
-        identifier = schema.get(self.draft.id_keyword) if isinstance(schema, Mapping) else None
-        if not isinstance(identifier, str) or identifier.startswith("#"):
+        if not isinstance(schema, Mapping) or ("$id" not in schema and "id" not in schema):
             return base
-        if self.draft.ref_hides_siblings and "$ref" in schema:
+        draft = self._draft_of(schema, self.draft_at(base))
+        identifier = schema.get(draft.id_keyword)
+        if not isinstance(identifier, str) or identifier.startswith("#") or (draft.ref_hides_siblings and "$ref" in schema):
             return base
-        return urldefrag(urljoin(base, identifier))[0]
+        return resolve_uri(base, identifier).uri
+
+    def _draft_of(self, schema: Mapping[str, Json], outer: Draft) -> Draft:
+        if schema is self.root or not isinstance(schema.get("$schema"), str):
+            return outer
+        draft = draft_of(schema)
+        return draft if draft.declared else outer
+
+    def enter(self, scope: Scope, base: str) -> Scope:
+        """The dynamic scope inside the resource `base`, entered from `scope`."""
+        declared = self._dynamic.get(base)
+        if not declared:
+            return scope
+        known = {name for name, _ in scope}
+        new = [(name, base) for name in declared if name not in known]
+        return tuple(sorted((*scope, *new))) if new else scope
+
+    # --- references ------------------------------------------------------------------------------------------------
 
     def resolve(self, reference: str, base: str, pointer: str) -> Target:
         """Follows a `$ref`.
@@ -139,36 +198,62 @@ class Document:
         Raises:
             GrammarError: with the pointer of the reference, when it leads nowhere or out of the document.
         """
-        resources = self._index()
-        uri, fragment = urldefrag(urljoin(base, reference))
-        resource = resources.get(uri) or self._load(uri)
+        uri, fragment = resolve_uri(base, reference)
+        fragment = unquote(fragment)
+        resource = self._resource(uri)
         if resource is None:
             raise GrammarError(f"the reference {reference!r} leads to {uri!r}, which is not part of the schema", pointer=pointer)
-        fragment = unquote(fragment)
-        if fragment and not fragment.startswith("/"):
-            anchor = self._anchors.get((uri, fragment))
-            if anchor is None:
-                raise GrammarError(f"there is no anchor {fragment!r} for the reference {reference!r}", pointer=pointer)
-            return anchor
-        return self._walk(resource, fragment, reference, pointer)
+        if not fragment or fragment.startswith("/"):
+            return self._walk(resource, fragment, reference, pointer)
+        if (uri, fragment) not in self._anchors:
+            self._index_loosely()
+        anchor = self._anchors.get((uri, fragment))
+        if anchor is None:
+            raise GrammarError(f"there is no anchor {fragment!r} for the reference {reference!r}", pointer=pointer)
+        return anchor
 
-    def resolve_dynamic(self, reference: str, base: str, pointer: str) -> Target:
-        """Follows a `$dynamicRef` whose target does not depend on the dynamic scope.
+    def resolve_in_scope(self, keyword: str, reference: str, base: str, scope: Scope, pointer: str) -> Target:
+        """Follows a `$ref`, `$dynamicRef` or `$recursiveRef` met in a dynamic scope.
 
         Raises:
-            GrammarError: several resources declare the anchor, so the target is not fixed.
+            GrammarError: as `resolve`.
         """
         target = self.resolve(reference, base, pointer)
-        name = urldefrag(reference)[1]
-        declared = isinstance(target.schema, Mapping) and target.schema.get("$dynamicAnchor") == name
-        if declared and len(self._dynamic.get(name, ())) > 1:
-            raise GrammarError(f"the target of $dynamicRef {reference!r} depends on the dynamic scope", pointer=pointer)
-        return target
+        anchor = self._dynamic_anchor(keyword, reference, target)
+        if anchor is None:
+            return target
+        outermost = dict(scope).get(anchor)
+        return target if outermost is None else self._dynamic[outermost][anchor]
+
+    def possible_targets(self, keyword: str, reference: str, base: str, pointer: str) -> list[Target]:
+        """Where a reference may lead in any dynamic scope, as far as the document is known yet.
+
+        Raises:
+            GrammarError: as `resolve`.
+        """
+        target = self.resolve(reference, base, pointer)
+        anchor = self._dynamic_anchor(keyword, reference, target)
+        if anchor is None:
+            return [target]
+        return [target, *(declared[anchor] for declared in self._dynamic.values() if anchor in declared)]
+
+    def _dynamic_anchor(self, keyword: str, reference: str, target: Target) -> str | None:
+        """The dynamic anchor that the reference asks the dynamic scope for; None if its target is fixed.
+
+        The target found without the scope decides: it must carry the anchor itself (core 2020-12 section 8.2.3.2, 2019-09 8.2.4.2).
+        """
+        if keyword == "$ref" or not isinstance(target.schema, Mapping):
+            return None
+        if keyword == "$recursiveRef":
+            return _RECURSIVE if target.schema.get("$recursiveAnchor") is True else None
+        name = unquote(urldefrag(reference)[1])
+        return "#" + name if name and target.schema.get("$dynamicAnchor") == name else None
 
     def _walk(self, resource: Target, fragment: str, reference: str, pointer: str) -> Target:
         schema, base, place = resource.schema, resource.base, resource.pointer
         for part in fragment.split("/")[1:]:
             part = part.replace("~1", "/").replace("~0", "~")
+            base = self.base_of(schema, base)
             if isinstance(schema, Mapping) and part in schema:
                 schema = schema[part]
             elif isinstance(schema, list) and part.isdecimal() and int(part) < len(schema):
@@ -177,60 +262,101 @@ class Document:
                 raise GrammarError(
                     f"the reference {reference!r} leads nowhere: there is no {part!r} in {place or 'the root'}", pointer=pointer
                 )
-            base = self.base_of(schema, base)
             place += "/" + escape_pointer(part)
         return Target(schema, base, place)
 
-    def _load(self, uri: str) -> Target | None:
-        """A registered document or an official metaschema."""
+    # --- index -----------------------------------------------------------------------------------------------------
+
+    def _resource(self, uri: str) -> Target | None:
+        if not self._sources:
+            self._add(_Source(self.root, "", self.draft))
+        found = self._resources.get(uri)
+        if found is None:
+            self._load(uri)
+            found = self._resources.get(uri)
+        if found is None:
+            self._index_loosely()
+            found = self._resources.get(uri)
+        return found
+
+    def _load(self, uri: str) -> None:
+        """Adds a registered document or an official metaschema."""
         schema = self._registry.get(uri)
         if schema is None:
             from jsonschema_specifications import REGISTRY
 
             found = REGISTRY.get(uri) or REGISTRY.get(uri + "#")
             if found is None:
-                return None
+                return
             schema = found.contents
-        self._index_document(schema, uri, uri)
-        return self._index().get(uri)
+        self._add(_Source(schema, uri, self.draft))
 
-    def _index(self) -> dict[str, Target]:
-        if self._resources is None:
-            self._resources = {}
-            self._index_document(self.root, "", "")
-        return self._resources
+    def _add(self, source: _Source) -> None:
+        self._sources.append(source)
+        self._index(source, _subschemas)
+        if self._loose:
+            self._index(source, _containers)
 
-    def _index_document(self, root: Json, base: str, pointer: str) -> None:
-        resources = self._resources
-        assert resources is not None
-        resources.setdefault(base, Target(root, self.base_of(root, base), pointer))
-        stack: list[tuple[Json, str, str]] = [(root, base, pointer)]
+    def _index_loosely(self) -> None:
+        """Also finds identifiers and anchors below unknown keywords, which come after those of known subschemas."""
+        if not self._loose:
+            self._loose = True
+            for source in self._sources:
+                self._index(source, _containers)
+
+    def _index(self, source: _Source, children: Children) -> None:
+        base, pointer = source.uri, source.uri
+        self._resources.setdefault(base, Target(source.root, base, pointer))
+        stack: list[tuple[Json, str, str, Draft]] = [(source.root, base, pointer, source.draft)]
         while stack:
-            schema, base, pointer = stack.pop()
-            if isinstance(schema, list):
-                stack.extend((x, base, f"{pointer}/{i}") for i, x in enumerate(schema) if isinstance(x, list | Mapping))
-                continue
-            inner = self.base_of(schema, base)
-            if inner != base:
-                resources.setdefault(inner, Target(schema, inner, pointer))
-            self._index_anchors(schema, inner, pointer)
-            stack.extend((x, inner, f"{pointer}/{escape_pointer(k)}") for k, x in _children(schema))
+            schema, base, pointer, draft = stack.pop()
+            inner = base
+            if isinstance(schema, Mapping):
+                inner = self.base_of(schema, base)
+                is_resource = inner != base or schema is source.root
+                if is_resource:
+                    draft = self._draft_of(schema, draft)
+                    if draft != self.draft:
+                        self._drafts.setdefault(inner, draft)
+                self._index_place(schema, Target(schema, base, pointer), inner, draft, is_resource=is_resource)
+            stack.extend((x, inner, f"{pointer}/{k}", draft) for k, x in children(schema))
 
-    def _index_anchors(self, schema: Mapping[str, Json], base: str, pointer: str) -> None:
+    def _index_place(self, schema: Mapping[str, Json], target: Target, base: str, draft: Draft, *, is_resource: bool) -> None:
+        if is_resource:
+            self._resources.setdefault(base, target)
+            if schema.get("$recursiveAnchor") is True and draft.has("$recursiveRef"):
+                self._dynamic.setdefault(base, {}).setdefault(_RECURSIVE, target)
         names = [schema.get("$anchor"), schema.get("$dynamicAnchor")]
-        identifier = schema.get(self.draft.id_keyword)
-        if isinstance(identifier, str) and identifier.startswith("#"):
-            names.append(identifier[1:])
+        identifier = schema.get(draft.id_keyword)
+        if isinstance(identifier, str) and "#" in identifier:
+            names.append(urldefrag(identifier)[1])
         for name in names:
             if isinstance(name, str):
-                self._anchors.setdefault((base, name), Target(schema, base, pointer))
+                self._anchors.setdefault((base, name), target)
         dynamic = schema.get("$dynamicAnchor")
-        if isinstance(dynamic, str):
-            self._dynamic.setdefault(dynamic, []).append(Target(schema, base, pointer))
+        if isinstance(dynamic, str) and draft.has("$dynamicAnchor"):
+            self._dynamic.setdefault(base, {}).setdefault("#" + dynamic, target)
 
 
-def _children(schema: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    """Values that may hold schemas: everything but data."""
-    for key, value in schema.items():
-        if key not in ("enum", "const", "default", "examples") and isinstance(value, list | Mapping):
-            yield key, value
+def _subschemas(schema: Json) -> Iterator[tuple[str, Json]]:
+    """Subschemas of a schema, with their pointers from it."""
+    if not isinstance(schema, Mapping):
+        return
+    for keyword, value in schema.items():
+        if isinstance(value, Mapping):
+            if keyword in _SCHEMA_MAPS:
+                yield from ((f"{keyword}/{escape_pointer(name)}", x) for name, x in value.items() if isinstance(x, Mapping))
+            elif keyword in _SCHEMAS:
+                yield keyword, value
+        elif isinstance(value, list) and keyword in _SCHEMA_LISTS:
+            yield from ((f"{keyword}/{i}", x) for i, x in enumerate(value) if isinstance(x, Mapping))
+
+
+def _containers(value: Json) -> Iterator[tuple[str, Json]]:
+    """Everything in a value that may hold schemas: all but data."""
+    if isinstance(value, list):
+        yield from ((str(i), x) for i, x in enumerate(value) if isinstance(x, list | Mapping))
+    elif isinstance(value, Mapping):
+        for key, x in value.items():
+            if key not in _DATA and isinstance(x, list | Mapping):
+                yield escape_pointer(key), x

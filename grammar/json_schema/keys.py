@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from ..languages import MAX_CODE_POINT, CharAutomaton, Edge
@@ -91,6 +91,17 @@ class Keys(KeyAutomaton):
         lo, hi = (names.lo, names.hi) if names is not None else (0, 0)
         return KeyInfo(lo, hi, bits, -1 if every else 0 if unbounded else tails)
 
+    def overlay(self, q: int) -> tuple[int, list[tuple[int, int]]] | None:
+        names, classes = self._states[q]
+        alive = [(a, state) for a, state in zip(self._classes, classes, strict=True) if a is not None and state is not None]
+        if names is None or len(alive) != 1:
+            return None
+        automaton, state = alive[0]
+        if not automaton.universal(state):
+            return None
+        base = self._intern(_State(None, classes))
+        return base, [(code, self._intern(_State(inner, classes))) for code, inner in self._name_edges(names)]
+
     def edges(self, q: int) -> tuple[Edge, ...]:
         edges = self._edges.get(q)
         if edges is None:
@@ -113,7 +124,7 @@ class Keys(KeyAutomaton):
         bounds = sorted(cuts)
         by_code = dict(chars)
         at = [0] * len(layers)
-        for lo, end in zip(bounds, bounds[1:], strict=False):
+        for lo, end in pairwise(bounds):
             targets: list[int | None] = []
             for j, layer in enumerate(layers):
                 while at[j] < len(layer) and layer[at[j]][1] < lo:

@@ -21,7 +21,10 @@ Json = Any
 TYPES = ("null", "boolean", "object", "array", "number", "integer", "string")
 SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas")
 SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
-SCHEMAS = ("items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else")
+SCHEMAS = (
+    "items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else", "unevaluatedItems",
+    "unevaluatedProperties",
+)  # fmt: skip
 ANNOTATIONS = frozenset(
     ["$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$comment", "$defs", "definitions", "$vocabulary", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml"]
 )
@@ -97,14 +100,10 @@ VALUE_CHECKS: dict[str, Callable[[Json], str | None]] = {
     "properties": _object, "patternProperties": _object, "dependentSchemas": _object,
     "allOf": _schemas, "anyOf": _schemas, "oneOf": _schemas, "prefixItems": _array,
 }  # fmt: skip
-# Asserting keywords that are not enforced yet: refused, so that they are never ignored.
-REFUSED = {
-    "unevaluatedProperties": "'unevaluatedProperties' is not supported yet",
-    "unevaluatedItems": "'unevaluatedItems' is not supported yet",
-}
 # Keywords whose meaning depends on other places, so that what they ask for may turn out to be unsupported.
-_COMBINED = ("uniqueItems", "not", "oneOf", "allOf", "anyOf", "if")
-KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS) | frozenset(REFUSED)
+_COMBINED = ("uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "unevaluatedItems", "unevaluatedProperties")
+KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS)
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class Finding(NamedTuple):
@@ -205,8 +204,6 @@ def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limi
     problem = VALUE_CHECKS.get(keyword, _anything)(value)
     if problem is not None:
         return Finding(child(pointer, keyword), keyword, "refused", f"'{keyword}' {problem}")
-    if keyword in REFUSED and value is not True and value != {}:
-        return Finding(child(pointer, keyword), keyword, "refused", REFUSED[keyword])
     if keyword == "enum" and len(value) > limits.max_enum:
         return Finding(child(pointer, keyword), keyword, "refused", f"'enum' has more than {limits.max_enum} values (max_enum)")
     if keyword == "$recursiveRef" and value != "#":

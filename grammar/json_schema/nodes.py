@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from .document import EMPTY_SCOPE, Scope
+
 Json = Any
 
 
@@ -35,13 +37,22 @@ class Place(Node):
 
     Attributes:
         schema: the object.
-        base: URI that references inside it are resolved against.
+        base: base URI outside of it, to which its own identifier is relative.
         pointer: RFC 6901 pointer from the root of the document, for messages.
+        scope: the dynamic scope it is reached in, see `document.Scope`.
     """
 
     schema: Mapping[str, Json]
     base: str
     pointer: str
+    scope: Scope
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Asserted(Node):
+    """What the assertions of a place say, without its in-place applicators (`allOf`, `$ref`, `if` ...)."""
+
+    place: Place
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -67,6 +78,14 @@ class One(Node):
     """Exactly one of the parts."""
 
     parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sole(Node):
+    """The part and none of the others: one way to be in `One`."""
+
+    part: Node
+    others: tuple[Node, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -113,14 +132,16 @@ class Nodes:
     """Makes expressions, each distinct one once."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[int, str], Place] = {}
+        self._places: dict[tuple[int, str, Scope], Place] = {}
+        self._asserted: dict[Place, Asserted] = {}
         self._constants: dict[Json, Constant] = {}
         self._and: dict[frozenset[Node], And] = {}
         self._or: dict[tuple[Node, ...], Or] = {}
         self._one: dict[tuple[Node, ...], One] = {}
+        self._sole: dict[tuple[Node, tuple[Node, ...]], Sole] = {}
         self._not: dict[Node, Node] = {}
 
-    def place(self, schema: Json, base: str, pointer: str) -> Node:
+    def place(self, schema: Json, base: str, pointer: str, scope: Scope = EMPTY_SCOPE) -> Node:
         """A schema object or a boolean schema. Objects are told apart by identity, so the document must stay alive."""
         if schema is True:
             return EVERYTHING
@@ -128,10 +149,16 @@ class Nodes:
             return NOTHING
         if not schema:
             return EVERYTHING
-        key = (id(schema), base)
+        key = (id(schema), base, scope)
         node = self._places.get(key)
         if node is None:
-            node = self._places[key] = Place(schema, base, pointer)
+            node = self._places[key] = Place(schema, base, pointer, scope)
+        return node
+
+    def asserted(self, place: Place) -> Asserted:
+        node = self._asserted.get(place)
+        if node is None:
+            node = self._asserted[place] = Asserted(place)
         return node
 
     def constant(self, value: Json, pointer: str) -> Node:
@@ -187,6 +214,19 @@ class Nodes:
         node = self._one.get(parts)
         if node is None:
             node = self._one[parts] = One(parts)
+        return node
+
+    def sole(self, part: Node, others: tuple[Node, ...]) -> Node:
+        """`part` and none of `others`."""
+        others = tuple(other for other in others if other is not NOTHING)
+        if part is NOTHING or EVERYTHING in others:
+            return NOTHING
+        if not others:
+            return part
+        key = (part, others)
+        node = self._sole.get(key)
+        if node is None:
+            node = self._sole[key] = Sole(part, others)
         return node
 
     def negation(self, part: Node) -> Node:

@@ -20,10 +20,10 @@ STAMP := $(VENV)/.formcast-installed
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install demo test lint types slow conformance soak clean
+.PHONY: help install demo test lint types slow conformance conformance-sample soak clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 install: $(STAMP) ## make .venv and install formcast into it (again only when pyproject.toml changes)
 
@@ -47,8 +47,11 @@ types: $(STAMP) ## pyright
 slow: $(STAMP) ## run the tests that need minutes or a real model
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
-conformance: $(STAMP) ## replay the conformance cases
-	$(BIN)/python -m pytest -m conformance $(ARGS)
+conformance: $(STAMP) ## replay all conformance cases; RECORD=1 writes their outcomes down
+	FORMCAST_CONFORMANCE=$(if $(RECORD),record,full) $(BIN)/python -m pytest -rs -m conformance $(ARGS)
+
+conformance-sample: $(STAMP) ## replay a fixed sample of them, within a minute
+	FORMCAST_CONFORMANCE=sample $(BIN)/python -m pytest -rs -m conformance $(ARGS)
 
 soak: $(STAMP) ## run default and slow tests with far more random examples, new seeds each time
 	FORMCAST_HYPOTHESIS_PROFILE=soak $(BIN)/python -m pytest -m 'not gpu and not conformance' --timeout 3600 $(ARGS)

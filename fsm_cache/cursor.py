@@ -81,8 +81,8 @@ class Cursor:
     def forced_tokens(self) -> list[int]:
         """Tokens of the forced text as the tokenizer itself would cut it after the text so far.
 
-        The last one is left out, since what follows the forced text may still merge with it. Empty where the tokenizer's segmentation is not
-        known, or differs from the tokens taken so far.
+        The last one is left out, since what follows the forced text may still merge with it. Empty where the tokenizer's
+        segmentation is not known, or differs from the tokens taken so far.
         """
         forced, encode = self.forced_bytes(), self.fsm.vocabulary.encode
         if not forced or encode is None:

@@ -1,8 +1,8 @@
 """Masks of "any string character", made once per vocabulary instead of walked.
 
-Inside a JSON string most tokens are plain: well-formed text without quotation mark, backslash or control character. Which of them
-fit depends only on how many characters are still allowed. Those in which a quotation mark or a backslash comes first, a few thousand, form a small
-trie of their own that is walked exactly; no string takes the others.
+Inside a JSON string most tokens are plain: well-formed text without quotation mark, backslash or control character. Which of
+them fit depends only on how many characters are still allowed. Those in which a quotation mark or a backslash comes first, a
+few thousand, form a small trie of their own that is walked exactly; no string takes the others.
 """
 
 from __future__ import annotations

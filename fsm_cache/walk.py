@@ -43,10 +43,10 @@ def taken_whole(nodes, rows, state, subtrees, i):
     wide = subtrees[i, WIDE]
     if wide == BROKEN or (wide == TEXT and rows[row + FLAGS] & F_TEXT_LOOP == 0):
         return False
+    outside = np.int32(0)
     for w in range(4):
-        if subtrees[i, ASCII + w] & ~rows[row + LOOP + w]:
-            return False
-    return True
+        outside |= subtrees[i, ASCII + w] & ~rows[row + LOOP + w]
+    return outside == 0
 
 
 @kernel(i8(MEMORY, i4_2, i4_1, i4_2, i4_1, i4_1, i4_1, i4_1, i8, i4_1))

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal
 
 from .errors import GrammarError, LimitError
 from .json_schema.compile import check_schema, compile_schema
@@ -105,7 +105,7 @@ class Grammar:
         return Grammar.json_schema({"type": "object"}, whitespace=whitespace)
 
     @staticmethod
-    def regex(pattern: str, dialect: str = "ecma") -> Grammar:
+    def regex(pattern: str, dialect: Literal["ecma", "python"] = "ecma") -> Grammar:
         """Texts that match `pattern` from beginning to end.
 
         Args:
@@ -117,6 +117,8 @@ class Grammar:
         """
         if not isinstance(pattern, str):
             raise GrammarError(f"a regex must be text, not {type(pattern).__name__}")
+        if dialect not in ("ecma", "python"):
+            raise GrammarError(f"the dialect must be 'ecma' or 'python', not {dialect!r}")
         return Grammar._of_language("regex", json.dumps(["regex", pattern, dialect]), Language.pattern(pattern, dialect, "full"))
 
     @staticmethod

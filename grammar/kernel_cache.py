@@ -11,14 +11,14 @@ import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import numba
 from numba import njit
+from numba.core import config as numba_config
 
 _SOURCES = ("grammar/kernels.py", "grammar/machine_layout.py", "fsm_cache/walk.py", "fsm_cache/trie.py")
 
-F = TypeVar("F", bound=Callable[..., Any])
+_config: Any = numba_config
 
 
 @cache
@@ -32,15 +32,15 @@ def cache_folder() -> Path:
     return Path(home) / "kernels" / digest.hexdigest()[:16]
 
 
-def kernel(signature: Any) -> Callable[[F], F]:
+def kernel(signature: Any) -> Callable[[Any], Any]:
     """Compiles a function for one signature, without the GIL, cached on disk (in numba's usual places if the folder is not writable)."""
 
-    def compile_function(function: F) -> F:
-        before = numba.config.CACHE_DIR  # pyright: ignore[reportAttributeAccessIssue]
-        numba.config.CACHE_DIR = str(cache_folder())  # pyright: ignore[reportAttributeAccessIssue]
+    def compile_function(function: Any) -> Any:
+        before = _config.CACHE_DIR
+        _config.CACHE_DIR = str(cache_folder())
         try:
             return njit(signature, cache=True, nogil=True)(function)
         finally:
-            numba.config.CACHE_DIR = before  # pyright: ignore[reportAttributeAccessIssue]
+            _config.CACHE_DIR = before
 
     return compile_function

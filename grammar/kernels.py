@@ -7,6 +7,8 @@ the compiled code is cached once. See `machine_layout` for the memory and `docs/
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import types
 from numba.extending import intrinsic
@@ -99,14 +101,16 @@ MEMORY = types.Tuple((i4_2, i4_1, i4_2, i4_1, i4_1, i4_1, i4_2, i4_1))
 P = types.CPointer(types.int32)
 
 
-@intrinsic
-def pointer(_typing, array):
+def _pointer(_typing, array):
     """Address of the first element. Inner functions take addresses: an array argument costs seven machine words a call."""
 
     def codegen(context, builder, signature, args):
         return context.make_array(signature.args[0])(context, builder, args[0]).data
 
     return types.CPointer(array.dtype)(array), codegen
+
+
+pointer: Any = intrinsic(_pointer)
 
 
 OUT_SIZE = 4096  # members of one union, and pending nodes of one step
@@ -124,9 +128,11 @@ def make_node(nodes, buckets, header, kind, a, b, c, parent, insert):
     slot = np.int64((h ^ (h >> np.uint32(15))) & np.uint32(header[H_BUCKET_MASK]))
     n = buckets[slot]
     while n >= 0:
-        if nodes[n * NODE + KIND] == kind and nodes[n * NODE + A] == a and nodes[n * NODE + B] == b and nodes[n * NODE + C] == c and nodes[n * NODE + PARENT] == parent:
+        at = n * NODE
+        same = nodes[at + KIND] == kind and nodes[at + A] == a and nodes[at + B] == b
+        if same and nodes[at + C] == c and nodes[at + PARENT] == parent:
             return n
-        n = nodes[n * NODE + NEXT]
+        n = nodes[at + NEXT]
     if insert == 0:
         return np.int32(-1)
     n = header[H_NODES]
@@ -601,6 +607,71 @@ def union(nodes, buckets, header, members, count):
     return rest
 
 
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
+def step_array(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count):
+    """A byte other than whitespace after '[' or after an item. Answers the new count, or a code."""
+    a = nodes[node * NODE + A]
+    parent = nodes[node * NODE + PARENT]
+    at = frames[a]
+    if at < 0:
+        return ask(header, NEED_FRAME, a, 0)
+    if byte == 93:  # ]
+        if table[at + FR_CLOSE]:
+            out[count] = parent
+            count += 1
+    elif kind == ARRAY_OPEN:
+        return begin_item(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
+    elif byte == 44:
+        seen = nodes[node * NODE + C]
+        for k in range(table[at + FR_ALTERNATIVES]):
+            value = table[at + FR_LIST + 2 * k]
+            after = table[at + FR_LIST + 2 * k + 1]
+            back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], seen, parent, 1)
+            out[count] = make_node(nodes, buckets, header, VALUE, value, table[WS_AFTER_COMMA], 0, back, 1)
+            count += 1
+    return count
+
+
+@kernel(i4(P, P, P, P, P, i4, P, i4))
+def step_colon(nodes, buckets, table, transitions, header, node, out, count):
+    """The colon after a key. Answers the new count, or a code."""
+    parent = nodes[node * NODE + PARENT]
+    frame = nodes[parent * NODE + A]
+    outcome = nodes[node * NODE + A]
+    at = find_transition(transitions, header, frame, outcome)
+    if at < 0:
+        return ask(header, NEED_TRANSITION, frame, outcome)
+    extras = nodes[parent * NODE + C]
+    outer = nodes[parent * NODE + PARENT]
+    for k in range(table[at]):
+        value = table[at + 1 + 2 * k]
+        back = make_node(nodes, buckets, header, OBJECT_AFTER, table[at + 2 + 2 * k], table[WS_AFTER_VALUE], extras, outer, 1)
+        out[count] = make_node(nodes, buckets, header, VALUE, value, table[WS_AFTER_COLON], 0, back, 1)
+        count += 1
+    return count
+
+
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
+def step_object(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte):
+    """A byte other than whitespace after '{', after a member or after its comma. Answers the state, DEAD or a code."""
+    a = nodes[node * NODE + A]
+    extras = nodes[node * NODE + C]
+    parent = nodes[node * NODE + PARENT]
+    at = frames[a]
+    if at < 0:
+        return ask(header, NEED_FRAME, a, 0)
+    if byte == 125:  # }
+        return parent if kind != OBJECT_COMMA and table[at + FR_CLOSE] else np.int32(DEAD)
+    if byte != (44 if kind == OBJECT_AFTER else 34):
+        return np.int32(DEAD)
+    if may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node) == 0:
+        return np.int32(DEAD)
+    if kind == OBJECT_AFTER:
+        return make_node(nodes, buckets, header, OBJECT_COMMA, a, table[WS_AFTER_COMMA], extras, parent, 1)
+    back = make_node(nodes, buckets, header, OBJECT_AFTER, a, table[WS_AFTER_VALUE], extras, parent, 1)
+    return make_node(nodes, buckets, header, KEY, table[at + FR_KEY_ROW], NIL, NIL, back, 1)
+
+
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P))
 def step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, masking, out):
     """The state after `byte`: a node id, DEAD, NEED or GROW. `out` is scratch of OUT_SIZE ints."""
@@ -671,8 +742,8 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
             if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
                 return ask(header, NEED_ROW, row, 0)
             target = rows[row * ROW + byte]
-            parent = nodes[node * NODE + PARENT]
             a = nodes[node * NODE + A]
+            parent = nodes[node * NODE + PARENT]
             if target >= 0:
                 out[count] = make_node(nodes, buckets, header, kind, a, target, nodes[node * NODE + C], parent, 1)
                 count += 1
@@ -681,64 +752,20 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 continue
             result = np.int32(DEAD)
             if kind == VALUE:
-                count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
-                if count < 0:
-                    return count
-            elif kind == ARRAY_OPEN or kind == ARRAY_AFTER:
-                at = frames[a]
-                if at < 0:
-                    return ask(header, NEED_FRAME, a, 0)
-                if byte == 93:  # ]
-                    if table[at + FR_CLOSE]:
-                        result = parent
-                elif kind == ARRAY_OPEN:
-                    count = begin_item(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
-                    if count < 0:
-                        return count
-                elif byte == 44:
-                    for k in range(table[at + FR_ALTERNATIVES]):
-                        after = table[at + FR_LIST + 2 * k + 1]
-                        seen = nodes[node * NODE + C]
-                        back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], seen, parent, 1)
-                        out[count] = make_node(
-                            nodes, buckets, header, VALUE, table[at + FR_LIST + 2 * k], table[WS_AFTER_COMMA], 0, back, 1
-                        )
-                        count += 1
+                count = begin_value(
+                    nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count
+                )
+            elif kind in (ARRAY_OPEN, ARRAY_AFTER):
+                count = step_array(
+                    nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count
+                )
             elif kind == COLON:
                 if byte == 58:
-                    frame = nodes[parent * NODE + A]
-                    at = find_transition(transitions, header, frame, a)
-                    if at < 0:
-                        return ask(header, NEED_TRANSITION, frame, a)
-                    extras = nodes[parent * NODE + C]
-                    for k in range(table[at]):
-                        back = make_node(
-                            nodes,
-                            buckets,
-                            header,
-                            OBJECT_AFTER,
-                            table[at + 2 + 2 * k],
-                            table[WS_AFTER_VALUE],
-                            extras,
-                            nodes[parent * NODE + PARENT],
-                            1,
-                        )
-                        out[count] = make_node(nodes, buckets, header, VALUE, table[at + 1 + 2 * k], table[WS_AFTER_COLON], 0, back, 1)
-                        count += 1
-            else:  # OBJECT_OPEN, OBJECT_AFTER, OBJECT_COMMA
-                at = frames[a]
-                if at < 0:
-                    return ask(header, NEED_FRAME, a, 0)
-                key_row = table[at + FR_KEY_ROW]
-                if byte == 125:  # }
-                    if kind != OBJECT_COMMA and table[at + FR_CLOSE]:
-                        result = parent
-                elif byte == 44:
-                    if kind == OBJECT_AFTER and may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
-                        result = make_node(nodes, buckets, header, OBJECT_COMMA, a, table[WS_AFTER_COMMA], nodes[node * NODE + C], parent, 1)
-                elif byte == 34 and kind != OBJECT_AFTER and may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
-                    back = make_node(nodes, buckets, header, OBJECT_AFTER, a, table[WS_AFTER_VALUE], nodes[node * NODE + C], parent, 1)
-                    result = make_node(nodes, buckets, header, KEY, key_row, NIL, NIL, back, 1)
+                    count = step_colon(nodes, buckets, table, transitions, header, node, out, count)
+            else:
+                result = step_object(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte)
+            if count < 0:
+                return count
         if result >= 0:
             out[count] = result
             count += 1

@@ -248,7 +248,7 @@ class Machine:
         """The state after `data`, or DEAD. Raises LimitError when a budget is reached."""
         view = np.frombuffer(data, np.uint8)
         while True:
-            result = kernels.run(self.memory, state, view, self._out)
+            result = int(kernels.run(self.memory, state, view, self._out))
             if result >= DEAD:
                 return result
             self.serve(result)
@@ -256,7 +256,7 @@ class Machine:
     def accepting(self, state: int) -> bool:
         """Whether the text may end in `state`."""
         while True:
-            result = kernels.accepting(self.memory, state, self._out)
+            result = int(kernels.accepting(self.memory, state, self._out))
             if result >= 0:
                 return bool(result)
             self.serve(result)
@@ -297,7 +297,8 @@ class Machine:
             low, high = parts.counted
             counted = self._append([low, -1 if high is None else high])
         rows = [-1 if row is None else row for row in (parts.scalar_row, parts.distinct_string, parts.distinct_raw)]
-        self.values[value] = self._append([rows[0], counted, *rows[1:], len(parts.objects), len(parts.arrays), *parts.objects, *parts.arrays])
+        frames = [len(parts.objects), len(parts.arrays), *parts.objects, *parts.arrays]
+        self.values[value] = self._append([rows[0], counted, *rows[1:], *frames])
 
     def _fill_frame(self, frame: int) -> None:
         made = self._frame_makers[frame]()

@@ -47,8 +47,8 @@ ARRAY_AFTER = 6  # after an item; a: frame, b: whitespace row, c: distinct items
 OBJECT_OPEN = 7  # after '{'; a: frame, b: whitespace row, c: extra keys seen
 OBJECT_AFTER = 8  # after a member; a: frame, b: whitespace row, c: extra keys seen
 OBJECT_COMMA = 9  # after ','; a: frame, b: whitespace row, c: extra keys seen
-KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: raw bytes of an open escape (CHAR list); parent: OBJECT_AFTER,
-# or ARRAY_AFTER for a string that must differ from the items seen
+KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: raw bytes of an open escape (CHAR list)
+#           parent: OBJECT_AFTER, or ARRAY_AFTER for a string that must differ from the items seen
 COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER holding the frame before this key
 CHAR = 12  # list of bytes; a: byte, parent: list
 EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: list
@@ -83,7 +83,8 @@ F_PLAIN = 32  # between two characters, and every further character may follow
 CLASS_BASE = 1 << 24
 
 # --- value table ---------------------------------------------------------------------------------------------------
-# [scalar row, counted bounds offset, distinct string row, distinct raw row (each -1 if absent), objects, arrays, frames of objects, of arrays]
+# [scalar row, counted bounds offset, distinct string row, distinct raw row (each -1 if absent), objects, arrays,
+#  frames of the objects, frames of the arrays]
 V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_LIST = range(7)
 
 # --- position table: [nullable, alternatives, then for each: row of its terminal, count, positions to push (inner first)] --
@@ -95,5 +96,6 @@ P_NULLABLE, P_ALTERNATIVES, P_LIST = range(3)
 FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS = range(4)
 FR_ALTERNATIVES, FR_LIST = 1, 2
 
-# header rows of whitespace live in table[0:7]
-WS_OUTER_BEFORE, WS_OUTER_AFTER, WS_OPEN, WS_AFTER_VALUE, WS_AFTER_COMMA, WS_BEFORE_COLON, WS_AFTER_COLON, GENERIC_STRING, SETTINGS_SIZE = range(9)
+# rows of whitespace, and of any string, live in table[0:8]
+WS_OUTER_BEFORE, WS_OUTER_AFTER, WS_OPEN, WS_AFTER_VALUE, WS_AFTER_COMMA, WS_BEFORE_COLON, WS_AFTER_COLON = range(7)
+GENERIC_STRING, SETTINGS_SIZE = 7, 8

@@ -14,7 +14,7 @@ from ..machine_layout import DEAD
 from ..regex import Language
 from ..whitespace import Whitespace
 from .arrays import ArrayFrames, uniqueness
-from .document import Document
+from .document import Document, Scope
 from .expand import Expander
 from .keys import Keys
 from .keywords import Finding, check
@@ -197,8 +197,8 @@ def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
     """What becomes of each keyword of the document."""
     expander = Expander(document, limits)
 
-    def probe(schema: Mapping[str, Json], base: str, pointer: str) -> None:
-        for shape in expander.expand(expander.nodes.place(schema, base, pointer)).arrays:
+    def probe(schema: Mapping[str, Json], base: str, pointer: str, scope: Scope) -> None:
+        for shape in expander.expand(expander.nodes.place(schema, base, pointer, scope)).arrays:
             uniqueness(expander, shape)
 
     seen: set[str] = set()

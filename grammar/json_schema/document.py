@@ -44,6 +44,11 @@ class Draft:
     def id_keyword(self) -> str:
         return "id" if self.number == 4 else "$id"
 
+    @property
+    def contains_evaluates(self) -> bool:
+        """Whether items that match `contains` are not left to `unevaluatedItems`."""
+        return self.number >= 2020
+
     def has(self, keyword: str) -> bool:
         """Whether the draft knows a keyword that came or went with some draft."""
         first, last = _ERAS.get(keyword, (0, 9999))
@@ -181,6 +186,11 @@ class Document:
         draft = draft_of(schema)
         return draft if draft.declared else outer
 
+    @property
+    def has_dynamic_anchors(self) -> bool:
+        """Whether some resource indexed so far declares a `$dynamicAnchor` or `$recursiveAnchor`."""
+        return bool(self._dynamic)
+
     def enter(self, scope: Scope, base: str) -> Scope:
         """The dynamic scope inside the resource `base`, entered from `scope`."""
         declared = self._dynamic.get(base)
@@ -224,18 +234,6 @@ class Document:
             return target
         outermost = dict(scope).get(anchor)
         return target if outermost is None else self._dynamic[outermost][anchor]
-
-    def possible_targets(self, keyword: str, reference: str, base: str, pointer: str) -> list[Target]:
-        """Where a reference may lead in any dynamic scope, as far as the document is known yet.
-
-        Raises:
-            GrammarError: as `resolve`.
-        """
-        target = self.resolve(reference, base, pointer)
-        anchor = self._dynamic_anchor(keyword, reference, target)
-        if anchor is None:
-            return [target]
-        return [target, *(declared[anchor] for declared in self._dynamic.values() if anchor in declared)]
 
     def _dynamic_anchor(self, keyword: str, reference: str, target: Target) -> str | None:
         """The dynamic anchor that the reference asks the dynamic scope for; None if its target is fixed.

@@ -1,22 +1,25 @@
 """Keywords to shapes: the meaning of one schema place, and whether an expression admits any value.
 
-In-place applicators (`$ref`, `allOf`, `anyOf`, `oneOf`, `not`, `if`) are expanded together with their place; child
+In-place applicators (see `applicators`) are expanded together with their place; child
 schemas (of properties and items) stay nodes. Expansion runs on an explicit stack of generators, so nesting costs no recursion.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from ..regex import Language
-from .document import Document
+from .applicators import applicators
+from .document import Document, Draft
+from .evaluation import Evaluated, Evaluation, Kind
 from .formats import format_language
+from .interior import Interior
 from .keywords import ANNOTATIONS, TYPES, child
-from .nodes import EVERYTHING, NOTHING, And, Constant, Everything, Node, Nodes, Not, One, Or, Place
+from .nodes import EVERYTHING, NOTHING, And, Asserted, Constant, Everything, Node, Nodes, Not, One, Or, Place, Sole
 from .numbers import NumberSet
 from .shapes import (
     ALL_NUMBERS,
@@ -70,7 +73,7 @@ class Expander:
         self._shapes: dict[Node, Shapes] = {}
         self._inhabited: dict[Node, bool] = {}
         self._open: set[Node] = set()
-        self._requirements: dict[str, Mapping[str, Json]] = {}
+        self._evaluation = Evaluation(self.nodes, self._inside, self._overlap)
 
     @property
     def root(self) -> Node:
@@ -140,8 +143,10 @@ class Expander:
             return self._and(node)
         if isinstance(node, Or):
             return self._or(node)
-        if isinstance(node, One):
-            return self._one_of(node.parts, ALL_SHAPES)
+        if isinstance(node, One | Sole):
+            return self._told_apart(node, ALL_SHAPES)
+        if isinstance(node, Asserted):
+            return self._asserted(node)
         if isinstance(node, Not):
             return self._not(node)
         return self._leaf(node)
@@ -173,16 +178,36 @@ class Expander:
                 shapes = intersect(nodes, shapes, (yield nodes.negation(inner)))
             return shapes
         if isinstance(part, And):
-            asserted, conjuncts = [], sorted(part.parts, key=_pointer)
-        elif isinstance(part, Place):
-            asserted, conjuncts = self._conjuncts(part)
-        else:
-            return complement(nodes, (yield part))
+            return (yield from self._none_of_all(part.parts))
+        if isinstance(part, Sole):
+            shapes = yield nodes.negation(part.part)
+            for inner in part.others:
+                shapes = unite(shapes, (yield inner))
+            return shapes
+        if isinstance(part, Place):
+            return (yield from self._not_place(part))
+        return complement(nodes, (yield part))
+
+    def _none_of_all(self, parts: Iterable[Node]) -> Step:
+        """What is not in all of the parts."""
         shapes = NO_SHAPES
-        for inner in asserted:
-            shapes = unite(shapes, complement(nodes, inner))
-        for inner in conjuncts:
-            shapes = unite(shapes, (yield nodes.negation(inner)))
+        for inner in sorted(parts, key=_pointer):
+            shapes = unite(shapes, (yield self.nodes.negation(inner)))
+        return shapes
+
+    def _not_place(self, place: Place) -> Step:
+        inside = self._inside(place)
+        shapes = NO_SHAPES
+        for asserted in self._assertions_of(inside):
+            shapes = unite(shapes, complement(self.nodes, asserted))
+        shapes = unite(shapes, (yield from self._none_of_all(a.meaning(self.nodes) for a in applicators(inside))))
+        for kind in _closed_kinds(inside):
+            open_ways = _only(kind, ALL_SHAPES)
+            for way in (yield from self._evaluation.ways(place, kind)):
+                outside = complement(self.nodes, self._closing(inside, kind, way.evaluated))
+                outside = unite(outside, (yield from self._none_of_all(way.nodes - {place})))
+                open_ways = intersect(self.nodes, open_ways, outside)
+            shapes = unite(shapes, open_ways)
         return shapes
 
     def _constant(self, value: Json, pointer: str) -> Shapes:
@@ -204,95 +229,101 @@ class Expander:
 
     # --- one place -------------------------------------------------------------------------------------------------
 
+    def _inside(self, place: Place) -> Interior:
+        return Interior.of(place, self.document, self.nodes)
+
     def _place(self, place: Place) -> Step:
-        asserted, conjuncts = self._conjuncts(place)
-        shapes = ALL_SHAPES
-        for inner in asserted:
-            shapes = intersect(self.nodes, shapes, inner)
-        for node in conjuncts:
-            if not isinstance(node, One):
-                shapes = intersect(self.nodes, shapes, (yield node))
-        for node in conjuncts:
-            if isinstance(node, One):  # last: what stands beside it often tells the branches apart
-                shapes = yield from self._one_of(node.parts, shapes)
+        inside = self._inside(place)
+        shapes = self._asserted_shapes(inside)
+        shapes = yield from self._meet(shapes, [a.meaning(self.nodes) for a in applicators(inside)])
+        for kind in _closed_kinds(inside):
+            ways = yield from self._evaluation.ways(place, kind)
+            closed = NO_SHAPES
+            for way in ways:
+                whole = shapes if place in way.nodes else (yield from self._meet(ALL_SHAPES, way.nodes))
+                closed = unite(closed, intersect(self.nodes, whole, self._closing(inside, kind, way.evaluated)))
+            shapes = _with(kind, shapes, closed)
         return shapes
 
-    def _conjuncts(self, place: Place) -> tuple[list[Shapes], list[Node]]:
-        """What the place is the conjunction of: shapes of its own assertions, and nodes of its in-place applicators."""
-        schema, draft = place.schema, self.document.draft
-        base = self.document.base_of(schema, place.base)
-        conjuncts: list[Node] = []
-        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
-            if isinstance(schema.get(keyword), str) and draft.has(keyword):
-                follow = self.document.resolve if keyword == "$ref" else self.document.resolve_dynamic
-                target = follow(schema[keyword], base, child(place.pointer, keyword))
-                conjuncts.append(self.nodes.place(target.schema, target.base, target.pointer))
-                if keyword == "$ref" and draft.ref_hides_siblings:
-                    return [], conjuncts
+    def _asserted(self, node: Asserted) -> Step:
+        yield from ()
+        return self._asserted_shapes(self._inside(node.place))
+
+    def _asserted_shapes(self, inside: Interior) -> Shapes:
+        shapes = ALL_SHAPES
+        for asserted in self._assertions_of(inside):
+            shapes = intersect(self.nodes, shapes, asserted)
+        return shapes
+
+    def _assertions_of(self, inside: Interior) -> list[Shapes]:
+        """Shapes whose conjunction the place's own assertions are."""
+        schema = inside.schema
+        if inside.only_ref:
+            return []
         asserted: list[Shapes] = []
         if any(keyword in _ASSERTING for keyword in schema):
-            asserted.append(self._assertions(schema, base, place.pointer))
+            asserted.append(self._assertions(inside))
         if "enum" in schema:
-            asserted.append(self._enum(schema["enum"], child(place.pointer, "enum")))
-        if "const" in schema and draft.has("const"):
-            asserted.append(self._constant(schema["const"], child(place.pointer, "const")))
-        return asserted, conjuncts + self._applied(schema, base, place.pointer)
+            asserted.append(self._enum(schema["enum"], child(inside.pointer, "enum")))
+        if inside.has("const"):
+            asserted.append(self._constant(schema["const"], child(inside.pointer, "const")))
+        return asserted
 
-    def _applied(self, schema: Mapping[str, Json], base: str, pointer: str) -> list[Node]:
-        """Nodes that the place is the conjunction of, from in-place applicators."""
-        nodes, draft = self.nodes, self.document.draft
+    def _meet(self, shapes: Shapes, parts: Collection[Node]) -> Step:
+        """What is in `shapes` and all of the parts."""
+        late = [part for part in parts if isinstance(part, One | Sole)]  # what stands beside them often tells branches apart
+        for part in parts:
+            if not isinstance(part, One | Sole):
+                shapes = intersect(self.nodes, shapes, (yield part))
+        for part in late:
+            shapes = yield from self._told_apart(part, shapes)
+        return shapes
 
-        def at(subschema: Json, *parts: str | int) -> Node:
-            return nodes.place(subschema, base, child(pointer, *parts))
+    def _told_apart(self, node: One | Sole, context: Shapes) -> Step:
+        """Exactly one branch, or a given one and no other, within `context`."""
+        nodes = self.nodes
+        expanded: list[Shapes] = []
+        for branch in node.parts if isinstance(node, One) else (node.part, *node.others):
+            expanded.append(intersect(nodes, context, (yield branch)))
+        if isinstance(node, Sole):
+            return (yield from self._without(expanded[0], expanded[1:]))
+        union = NO_SHAPES
+        for i, shapes in enumerate(expanded):
+            union = unite(union, (yield from self._without(shapes, expanded[:i] + expanded[i + 1 :])))
+        return union
 
-        applied: list[Node] = [at(s, "allOf", i) for i, s in enumerate(schema.get("allOf", ()))]
-        if "anyOf" in schema:
-            applied.append(nodes.any_of(at(s, "anyOf", i) for i, s in enumerate(schema["anyOf"])))
-        if "oneOf" in schema:
-            applied.append(nodes.one_of(tuple(at(s, "oneOf", i) for i, s in enumerate(schema["oneOf"]))))
-        if "not" in schema:
-            applied.append(nodes.negation(at(schema["not"], "not")))
-        if "if" in schema and draft.has("if"):
-            condition = at(schema["if"], "if")
-            met = nodes.all_of((condition, at(schema.get("then", True), "then")))
-            unmet = nodes.all_of((nodes.negation(condition), at(schema.get("else", True), "else")))
-            applied.append(nodes.any_of((met, unmet)))
-        dependent = dict(schema.get("dependentSchemas", {})) if draft.has("dependentSchemas") else {}
-        for keyword, pairs in (("dependentSchemas", dependent), ("dependencies", schema.get("dependencies", {}))):
-            for name, subschema in pairs.items():
-                if not isinstance(subschema, list):
-                    absent = nodes.negation(self._has_member(name))
-                    applied.append(nodes.any_of((absent, at(subschema, keyword, name))))
-        return applied
-
-    def _has_member(self, name: str) -> Node:
-        """Objects that have a member `name`."""
-        schema = self._requirements.setdefault(name, {"type": "object", "required": [name]})
-        return self.nodes.place(schema, "", "")
-
-    def _one_of(self, branches: tuple[Node, ...], context: Shapes) -> Step:
-        """Exactly one branch, within `context`: a plain union where branches cannot overlap, else each without the ones it may overlap.
+    def _without(self, shapes: Shapes, others: Sequence[Shapes]) -> Step:
+        """`shapes` without those of `others` that it may overlap.
 
         Types are told apart first: branches without `type` overlap in every type that their keywords say nothing about.
         """
-        nodes = self.nodes
-        expanded: list[Shapes] = []
-        for branch in branches:
-            expanded.append(intersect(nodes, context, (yield branch)))
-        union = NO_SHAPES
-        for i, shapes in enumerate(expanded):
-            for j, other in enumerate(expanded):
-                if i == j:
-                    continue
-                both = intersect(nodes, expanded[i], other)
-                others = replace(
-                    other,
-                    arrays=other.arrays if (yield from self._any_open(self._needs(both.arrays, ()))) else (),
-                    objects=other.objects if (yield from self._any_open(self._needs((), both.objects))) else (),
-                )
-                shapes = intersect(nodes, shapes, complement(nodes, others))
-            union = unite(union, shapes)
-        return union
+        nodes, own = self.nodes, shapes
+        for other in others:
+            both = intersect(nodes, own, other)
+            overlapping = replace(
+                other,
+                arrays=other.arrays if (yield from self._any_open(self._needs(both.arrays, ()))) else (),
+                objects=other.objects if (yield from self._any_open(self._needs((), both.objects))) else (),
+            )
+            shapes = intersect(nodes, shapes, complement(nodes, overlapping))
+        return shapes
+
+    def _closing(self, inside: Interior, kind: Kind, evaluated: Evaluated) -> Shapes:
+        """Values whose members or items outside of `evaluated` are what the place says about unevaluated ones."""
+        rest = inside.sub(kind.value)
+        if evaluated.everything or rest is EVERYTHING:
+            return ALL_SHAPES
+        if kind is Kind.PROPERTIES:
+            properties = dict.fromkeys(evaluated.names, EVERYTHING)
+            patterns = tuple((language, EVERYTHING) for language in evaluated.patterns)
+            return replace(ALL_SHAPES, objects=(ObjectShape((Members(properties, patterns, rest),), pointer=inside.pointer),))
+        items = self.nodes.any_of((*evaluated.schemas, rest))
+        return replace(ALL_SHAPES, arrays=(ArrayShape((EVERYTHING,) * evaluated.prefix, items, pointer=inside.pointer),))
+
+    def _overlap(self, kind: Kind, parts: tuple[Node, ...]) -> Generator[Node, Shapes, bool]:
+        shapes = yield self.nodes.all_of(parts)
+        shapes = _only(kind, shapes)
+        return (yield from self._any_open(self._needs(shapes.arrays, shapes.objects)))
 
     def _needs(self, arrays: Sequence[ArrayShape], objects: Sequence[ObjectShape]) -> list[list[Node]]:
         """Alternatives of nodes that must be inhabited for one of the shapes to have a value."""
@@ -320,12 +351,13 @@ class Expander:
 
     # --- assertions ------------------------------------------------------------------------------------------------
 
-    def _assertions(self, schema: Mapping[str, Json], base: str, pointer: str) -> Shapes:
+    def _assertions(self, inside: Interior) -> Shapes:
+        schema = inside.schema
         types = _types(schema)
         literals = frozenset(t for t in LITERALS if ("null" if t == "null" else "boolean") in types)
         number = NO_NUMBERS
         if "number" in types or "integer" in types:
-            number = ALL_NUMBERS if "number" in types else self._integers()
+            number = ALL_NUMBERS if "number" in types else self._integers(inside.draft)
             if any(k in schema for k in _NUMBER_KEYWORDS):
                 number = number & Numbers.of(self._number(schema))
         string = NO_STRING
@@ -333,15 +365,15 @@ class Expander:
             string = self._string(schema) if any(k in schema for k in _STRING_KEYWORDS) else StringSet()
         arrays: tuple[ArrayShape, ...] = ()
         if "array" in types:
-            shape = self._array(schema, base, pointer) if any(k in schema for k in _ARRAY_KEYWORDS) else ArrayShape()
+            shape = self._array(inside) if any(k in schema for k in _ARRAY_KEYWORDS) else ArrayShape()
             arrays = () if shape is None else (shape,)
         objects: tuple[ObjectShape, ...] = ()
         if "object" in types:
-            objects = (self._object(schema, base, pointer),) if any(k in schema for k in _OBJECT_KEYWORDS) else (ObjectShape(),)
+            objects = (self._object(inside) if any(k in schema for k in _OBJECT_KEYWORDS) else ObjectShape(),)
         return Shapes(literals, number, string, arrays, objects)
 
-    def _integers(self) -> Numbers:
-        old = self.document.draft.declared and self.document.draft.number == 4
+    def _integers(self, draft: Draft) -> Numbers:
+        old = draft.declared and draft.number == 4
         return Numbers(NumberSet.integers(), NumberSet.nothing() if old else NumberSet.integers())
 
     def _enum(self, values: list[Json], pointer: str) -> Shapes:
@@ -388,48 +420,41 @@ class Expander:
                 strings = strings & StringSet(language)
         return strings
 
-    def _array(self, schema: Mapping[str, Json], base: str, pointer: str) -> ArrayShape | None:
-        nodes, draft = self.nodes, self.document.draft
+    def _array(self, inside: Interior) -> ArrayShape | None:
+        schema = inside.schema
         prefix: tuple[Node, ...] = ()
         rest: Node = EVERYTHING
-        items = schema.get("items")
-        if isinstance(items, list):
-            prefix = tuple(nodes.place(s, base, child(pointer, "items", i)) for i, s in enumerate(items))
-            if "additionalItems" in schema and draft.has("additionalItems"):
-                rest = nodes.place(schema["additionalItems"], base, child(pointer, "additionalItems"))
+        if isinstance(schema.get("items"), list):
+            prefix = inside.listed("items")
+            if inside.has("additionalItems"):
+                rest = inside.sub("additionalItems")
         else:
-            if "prefixItems" in schema and draft.has("prefixItems"):
-                prefix = tuple(nodes.place(s, base, child(pointer, "prefixItems", i)) for i, s in enumerate(schema["prefixItems"]))
-            if items is not None:
-                rest = nodes.place(items, base, child(pointer, "items"))
+            if inside.has("prefixItems"):
+                prefix = inside.listed("prefixItems")
+            rest = inside.sub("items")
         low = int(schema.get("minItems", 0))
         high = int(schema["maxItems"]) if "maxItems" in schema else None
         if high is not None and low > high:
             return None
         contains: tuple[Contains, ...] = ()
-        if "contains" in schema and draft.has("contains"):
-            least = int(schema.get("minContains", 1)) if draft.has("minContains") else 1
-            most = int(schema["maxContains"]) if "maxContains" in schema and draft.has("maxContains") else None
+        if inside.has("contains"):
+            least = int(schema["minContains"]) if inside.has("minContains") else 1
+            most = int(schema["maxContains"]) if inside.has("maxContains") else None
             if most is not None and least > most:
                 return None
-            contains = (Contains(nodes.place(schema["contains"], base, child(pointer, "contains")), least, most),)
-        return ArrayShape(prefix, rest, low, high, contains, schema.get("uniqueItems") is True, pointer)
+            contains = (Contains(inside.sub("contains"), least, most),)
+        return ArrayShape(prefix, rest, low, high, contains, schema.get("uniqueItems") is True, inside.pointer)
 
-    def _object(self, schema: Mapping[str, Json], base: str, pointer: str) -> ObjectShape:
-        nodes, draft = self.nodes, self.document.draft
-        properties = {k: nodes.place(s, base, child(pointer, "properties", k)) for k, s in schema.get("properties", {}).items()}
-        patterns = tuple(
-            (Language.pattern(k, "ecma", "search"), nodes.place(s, base, child(pointer, "patternProperties", k)))
-            for k, s in schema.get("patternProperties", {}).items()
-        )
-        additional = nodes.place(schema.get("additionalProperties", True), base, child(pointer, "additionalProperties"))
+    def _object(self, inside: Interior) -> ObjectShape:
+        schema = inside.schema
+        properties = inside.named("properties")
+        patterns = tuple((Language.pattern(k, "ecma", "search"), node) for k, node in inside.named("patternProperties").items())
+        additional = inside.sub("additionalProperties")
         required = schema.get("required", ())
-        names: Language | None = None
-        if "propertyNames" in schema and draft.has("propertyNames"):
-            names = self._names(nodes.place(schema["propertyNames"], base, child(pointer, "propertyNames")))
+        names = self._names(inside.sub("propertyNames")) if inside.has("propertyNames") else None
         dependencies = dict(schema.get("dependencies", {}))
-        if draft.has("dependentRequired"):
-            dependencies.update(schema.get("dependentRequired", {}))
+        if inside.has("dependentRequired"):
+            dependencies.update(schema["dependentRequired"])
         return ObjectShape(
             members=(Members(properties, patterns, additional),) if properties or patterns or additional is not EVERYTHING else (),
             required=tuple(dict.fromkeys(required)) if not isinstance(required, bool) else (),
@@ -437,7 +462,7 @@ class Expander:
             low=int(schema.get("minProperties", 0)),
             high=int(schema["maxProperties"]) if "maxProperties" in schema else None,
             dependencies=tuple((name, frozenset(needs)) for name, needs in dependencies.items() if isinstance(needs, list)),
-            pointer=pointer,
+            pointer=inside.pointer,
         )
 
     def _names(self, node: Node) -> Language | None:
@@ -545,9 +570,23 @@ def members(language: Language, cap: int, limits: Limits) -> list[str] | None:
     return sorted(found)
 
 
+def _closed_kinds(inside: Interior) -> list[Kind]:
+    return [] if inside.only_ref else [kind for kind in Kind if inside.has(kind.value) and inside.sub(kind.value) is not EVERYTHING]
+
+
+def _only(kind: Kind, shapes: Shapes) -> Shapes:
+    """The objects of `shapes`, or its arrays."""
+    return _with(kind, NO_SHAPES, shapes)
+
+
+def _with(kind: Kind, shapes: Shapes, part: Shapes) -> Shapes:
+    """`shapes` with the objects, or arrays, of `part`."""
+    return replace(shapes, objects=part.objects) if kind is Kind.PROPERTIES else replace(shapes, arrays=part.arrays)
+
+
 def _types(schema: Mapping[str, Json]) -> set[str]:
     given = schema.get("type")
-    types = set(TYPES) if given is None else {given} if isinstance(given, str) else set(given)
+    types: set[str] = set(TYPES) if given is None else {given} if isinstance(given, str) else set(given)
     if schema.get("nullable") is True:
         types.add("null")
     return types
@@ -559,7 +598,9 @@ def _pointer(node: Node) -> str:
         current = stack.pop()
         if isinstance(current, Place | Constant):
             return current.pointer
-        if isinstance(current, Not):
+        if isinstance(current, Asserted):
+            return current.place.pointer
+        if isinstance(current, Not | Sole):
             stack.append(current.part)
         elif isinstance(current, And | Or | One):
             stack.extend(current.parts)
@@ -575,7 +616,9 @@ def _plainly_inhabited(schema: Mapping[str, Json]) -> bool:
 
 
 # keywords that leave the empty object, the empty array or some scalar of every type
-_HARMLESS = frozenset({"type", "properties", "patternProperties", "additionalProperties", "items", "enum", "nullable", "maxLength"})
+_HARMLESS = frozenset(
+    ("type", "properties", "patternProperties", "additionalProperties", "items", "enum", "nullable", "maxLength", *(k.value for k in Kind))
+)
 
 
 def _all_strings(schema: Mapping[str, Json]) -> bool:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from ..regex import Language
-from .document import Document, Draft, escape_pointer
+from .document import EMPTY_SCOPE, Document, Draft, Scope, escape_pointer
 from .formats import format_language
 
 Json = Any
@@ -103,7 +103,7 @@ VALUE_CHECKS: dict[str, Callable[[Json], str | None]] = {
 # Keywords whose meaning depends on other places, so that what they ask for may turn out to be unsupported.
 _COMBINED = ("uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "unevaluatedItems", "unevaluatedProperties")
 KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS)
-_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 class Finding(NamedTuple):
@@ -120,17 +120,17 @@ def child(pointer: str, *parts: str | int) -> str:
     return pointer + "".join("/" + escape_pointer(str(p)) for p in parts)
 
 
-def subschemas(schema: Mapping[str, Json], pointer: str) -> Iterator[tuple[str, Json]]:
+def subschemas(schema: Mapping[str, Json], pointer: str, draft: Draft) -> Iterator[tuple[str, Json]]:
     """Subschemas that assert something, with their pointers."""
     for key in SCHEMA_MAPS:
-        if isinstance(schema.get(key), Mapping):
+        if isinstance(schema.get(key), Mapping) and draft.has(key):
             yield from ((child(pointer, key, name), s) for name, s in schema[key].items())
     for key in SCHEMA_LISTS:
-        if isinstance(schema.get(key), list):
+        if isinstance(schema.get(key), list) and draft.has(key):
             yield from ((child(pointer, key, i), s) for i, s in enumerate(schema[key]))
     for key in SCHEMAS:
         value = schema.get(key)
-        if key in ("then", "else") and "if" not in schema:
+        if (key in ("then", "else") and "if" not in schema) or not draft.has(key):
             continue
         if key == "items" and isinstance(value, list):
             yield from ((child(pointer, key, i), s) for i, s in enumerate(value))
@@ -140,62 +140,87 @@ def subschemas(schema: Mapping[str, Json], pointer: str) -> Iterator[tuple[str, 
         yield from ((child(pointer, "dependencies", n), s) for n, s in schema["dependencies"].items() if not isinstance(s, list))
 
 
-def check(document: Document, limits: Limits, probe: Callable[[Mapping[str, Json], str, str], None]) -> Iterator[Finding]:
+Probe = Callable[[Mapping[str, Json], str, str, Scope], None]
+
+
+def check(document: Document, limits: Limits, probe: Probe) -> Iterator[Finding]:
     """Walks the reachable schema; yields what becomes of each keyword. See `raise_refused`.
 
     Args:
         document: the schema.
         limits: budgets.
-        probe: expands a place `(schema, outer base, pointer)` whose keywords are combined, and raises what decoding would raise there.
+        probe: expands a place `(schema, outer base, pointer, dynamic scope)` whose keywords are combined, and raises what decoding
+            would raise there.
     """
-    draft = document.draft
-    seen: set[int] = set()
-    stack: list[tuple[Json, str, str, int]] = [(document.root, "", "", 0)]
-    probes: list[tuple[Mapping[str, Json], str, str, str]] = []
-    places = 0
-    while stack:
-        schema, base, pointer, depth = stack.pop()
-        if isinstance(schema, bool):
-            continue
-        if not isinstance(schema, Mapping):
-            yield Finding(pointer, "", "refused", f"a schema must be an object or a boolean, not {type(schema).__name__}")
-            continue
-        if id(schema) in seen:
-            continue
-        seen.add(id(schema))
-        places += 1
-        if places > limits.max_steps:
+    unknown_scopes = not document.has_dynamic_anchors
+    walk = _Walk(document, limits)
+    findings = list(walk.run())
+    if unknown_scopes and document.has_dynamic_anchors:
+        walk = _Walk(document, limits)  # now that the first reference has indexed the anchors, the root is entered with them
+        findings = list(walk.run())
+    yield from findings
+    for schema, base, pointer, scope, keyword in walk.probes:
+        try:
+            probe(schema, base, pointer, scope)
+        except GrammarError as error:
+            yield Finding(error.pointer or child(pointer, keyword), keyword, "refused", error.reason, isinstance(error, LimitError))
+
+
+class _Walk:
+    """One walk over the reachable places of a document."""
+
+    def __init__(self, document: Document, limits: Limits):
+        self._document = document
+        self._limits = limits
+        self._seen: set[tuple[int, Scope]] = set()
+        self._found: set[int] = set()
+        self._stack: list[tuple[Json, str, str, Scope, int]] = [(document.root, "", "", EMPTY_SCOPE, 0)]
+        self.probes: list[tuple[Mapping[str, Json], str, str, Scope, str]] = []
+
+    def run(self) -> Iterator[Finding]:
+        while self._stack:
+            schema, base, pointer, scope, depth = self._stack.pop()
+            if isinstance(schema, Mapping):
+                if (id(schema), scope) not in self._seen:
+                    self._seen.add((id(schema), scope))
+                    self._check_budget(pointer, depth)
+                    yield from self._place(schema, base, pointer, scope, depth)
+            elif not isinstance(schema, bool):
+                yield Finding(pointer, "", "refused", f"a schema must be an object or a boolean, not {type(schema).__name__}")
+
+    def _check_budget(self, pointer: str, depth: int) -> None:
+        limits = self._limits
+        if len(self._seen) > limits.max_steps:
             raise LimitError(f"the schema has more than {limits.max_steps} places (max_steps)", pointer=pointer)
         if depth > limits.max_depth:
             raise LimitError(f"the schema is nested deeper than {limits.max_depth} (max_depth)", pointer=pointer)
-        outer, base = base, document.base_of(schema, base)
-        reference = schema.get("$ref")
+
+    def _place(self, schema: Mapping[str, Json], outer: str, pointer: str, outer_scope: Scope, depth: int) -> Iterator[Finding]:
+        document = self._document
+        base = document.base_of(schema, outer)
+        draft, scope = document.draft_at(base), document.enter(outer_scope, base)
+        only_ref = draft.ref_hides_siblings and isinstance(schema.get("$ref"), str)
         fine = True
-        only_ref = draft.ref_hides_siblings and isinstance(reference, str)
         for keyword, value in schema.items():
-            finding = _finding(keyword, value, pointer, draft, limits, only_ref)
+            finding = _finding(keyword, value, pointer, draft, self._limits, only_ref)
             fine &= finding.status != "refused"
-            yield finding
-        for keyword in ("$ref", "$dynamicRef", "$recursiveRef"):
+            if id(schema) not in self._found:
+                yield finding
+        self._found.add(id(schema))
+        for keyword in REFERENCES:
             reference = schema.get(keyword)
             if isinstance(reference, str) and draft.has(keyword):
                 try:
-                    follow = document.resolve if keyword == "$ref" else document.resolve_dynamic
-                    target = follow(reference, base, child(pointer, keyword))
+                    target = document.resolve_in_scope(keyword, reference, base, scope, child(pointer, keyword))
                 except GrammarError as error:
                     fine = False
                     yield Finding(error.pointer or pointer, keyword, "refused", error.reason)
                 else:
-                    stack.append((target.schema, target.base, target.pointer, depth))
+                    self._stack.append((target.schema, target.base, target.pointer, scope, depth))
         if not only_ref:
-            stack.extend((s, base, p, depth + 1) for p, s in subschemas(schema, pointer))
-        if fine and not only_ref:
-            probes.extend((schema, outer, pointer, k) for k in _COMBINED if k in schema)
-    for schema, base, pointer, keyword in probes:
-        try:
-            probe(schema, base, pointer)
-        except GrammarError as error:
-            yield Finding(error.pointer or child(pointer, keyword), keyword, "refused", error.reason, isinstance(error, LimitError))
+            self._stack.extend((s, base, p, scope, depth + 1) for p, s in subschemas(schema, pointer, draft))
+            if fine:
+                self.probes.extend((schema, outer, pointer, outer_scope, k) for k in _COMBINED if k in schema)
 
 
 def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limits, only_ref: bool) -> Finding:

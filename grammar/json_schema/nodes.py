@@ -134,6 +134,7 @@ class Nodes:
     def __init__(self) -> None:
         self._places: dict[tuple[int, str, Scope], Place] = {}
         self._asserted: dict[Place, Asserted] = {}
+        self._requirements: dict[str, Mapping[str, Json]] = {}
         self._constants: dict[Json, Constant] = {}
         self._and: dict[frozenset[Node], And] = {}
         self._or: dict[tuple[Node, ...], Or] = {}
@@ -154,6 +155,11 @@ class Nodes:
         if node is None:
             node = self._places[key] = Place(schema, base, pointer, scope)
         return node
+
+    def having(self, name: str) -> Node:
+        """Objects that have a member `name`."""
+        schema = self._requirements.setdefault(name, {"type": "object", "required": [name]})
+        return self.place(schema, "", "")
 
     def asserted(self, place: Place) -> Asserted:
         node = self._asserted.get(place)

@@ -79,8 +79,7 @@ def find_file(name: str) -> Path | None:
 def read_cases(path: Path) -> Iterator[Case]:
     """The cases of a file, in its order."""
     times = Counter[str]()
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as lines:
+    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
         for line in lines:
             given = json.loads(line)
             times[given["id"]] += 1

@@ -98,6 +98,7 @@ class ByTokens:
 
     def __init__(self, tokenizer: Tokenizer, end: str):
         end_id = tokenizer.token_to_id(end)
+        assert end_id is not None, f"the tokenizer has no token {end}"
         self._tokenizer = tokenizer
         self._end = end_id
         self._vocabulary = Vocabulary.from_tokenizer(tokenizer, eos_token_ids=[end_id])

@@ -263,7 +263,8 @@ def test_abort_gives_the_last_output_once_and_frees_everything():
 def test_logprobs_are_of_the_distribution_that_was_sampled():
     request = greedy("r", b"x", logprobs=3, grammar=Script((frozenset(b"ab"),)))
     (answer,) = drain(tiny_core(), [request]).values()
-    (entry,) = answer.last.logprobs or ()
+    assert answer.last.logprobs is not None
+    (entry,) = answer.last.logprobs
     assert entry.token_id == answer.token_ids[0] == entry.top[0][0]
     assert {token for token, _ in entry.top} == set(b"ab")
     assert sum(torch.tensor([logprob for _, logprob in entry.top]).exp()) == pytest.approx(1, abs=1e-5)

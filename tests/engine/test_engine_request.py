@@ -61,7 +61,7 @@ def test_min_tokens_must_not_exceed_max_tokens():
 
 
 def test_lists_and_single_strings_are_taken_as_tuples():
-    assert SamplingParams(stop="x").stop == ("x",)
+    assert SamplingParams(stop="x").stop == ("x",)  # type: ignore[arg-type]
     assert SamplingParams(stop=["x", "y"], stop_token_ids=[1, 2]).stop_token_ids == (1, 2)  # type: ignore[arg-type]
 
 

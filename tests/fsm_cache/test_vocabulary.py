@@ -12,6 +12,12 @@ from formcast import Grammar, Vocabulary, compile_grammar
 from formcast.fsm_cache import VocabularyError
 
 
+def id_of(tokenizer: Tokenizer, text: str) -> int:
+    token = tokenizer.token_to_id(text)
+    assert token is not None
+    return token
+
+
 def byte_level() -> Tokenizer:
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocab = {c: i for i, c in enumerate(alphabet)}
@@ -38,10 +44,10 @@ def test_byte_level_tokens_are_their_bytes() -> None:
     tokenizer = byte_level()
     vocab = Vocabulary.from_tokenizer(tokenizer)
     for text, expected in [("Ġt", b" t"), ("ab", b"ab"), ("Ã©", "é".encode()), ("Ċ", b"\n"), ("<added é>", "<added é>".encode())]:
-        assert vocab.token_bytes[tokenizer.token_to_id(text)] == expected
+        assert vocab.token_bytes[id_of(tokenizer, text)] == expected
     assert sorted(b for b in vocab.token_bytes if b and len(b) == 1) == [bytes((b,)) for b in range(256)]
-    assert vocab.eos_token_ids == {tokenizer.token_to_id("<|im_end|>")}
-    assert vocab.token_bytes[tokenizer.token_to_id("<|im_start|>")] is None
+    assert vocab.eos_token_ids == {id_of(tokenizer, "<|im_end|>")}
+    assert vocab.token_bytes[id_of(tokenizer, "<|im_start|>")] is None
 
 
 def test_every_text_is_the_bytes_of_its_tokens() -> None:
@@ -56,18 +62,18 @@ def test_sentencepiece_bytes_and_spaces() -> None:
     tokenizer = sentencepiece()
     vocab = Vocabulary.from_tokenizer(tokenizer)
     for text, expected in [("<0x0A>", b"\n"), ("<0xFF>", b"\xff"), ("▁the", b" the"), ("é", "é".encode()), ("</s>", None), ("<unk>", None)]:
-        assert vocab.token_bytes[tokenizer.token_to_id(text)] == expected
+        assert vocab.token_bytes[id_of(tokenizer, text)] == expected
     assert vocab.eos_token_ids == {1}
 
 
 def test_padding_and_several_end_tokens() -> None:
     tokenizer = byte_level()
-    ends = [tokenizer.token_to_id("<|im_end|>"), tokenizer.token_to_id("ab")]
+    ends = [id_of(tokenizer, "<|im_end|>"), id_of(tokenizer, "ab")]
     vocab = Vocabulary.from_tokenizer(tokenizer, vocab_size=320, eos_token_ids=ends)
     assert vocab.vocab_size == 320 and vocab.row_words == 10
     assert vocab.token_bytes[ends[1]] is None, "an end token is never content"
     cursor = compile_grammar(Grammar.choice(["t"]), vocab).cursor()
-    assert cursor.advance(tokenizer.token_to_id("t"))
+    assert cursor.advance(id_of(tokenizer, "t"))
     assert cursor.fork().advance(ends[0]) and cursor.fork().advance(ends[1])
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 
@@ -50,7 +52,7 @@ def plain_settings(num_rows: int, num_tokens: int, *, allowed: list[int] | None 
     masks = np.zeros((num_rows, -(-num_tokens // 32)), np.uint32)
     for token in allowed or ():
         masks[:, token // 32] |= np.uint32(1 << (token % 32))
-    fields = {
+    fields: dict[str, Any] = {
         "masks": torch.from_numpy(masks.view(np.int32)),
         "constrained": torch.full((num_rows,), allowed is not None),
         "temperatures": torch.ones(num_rows),

@@ -117,8 +117,8 @@ def test_the_dense_version_agrees_with_the_reference(scale):
 def test_strided_inputs_as_models_give_them():
     queries, keys, values, cache, batch = case(BATCHES["decode"])
     expected = paged_attention(queries, keys, values, cache, batch, SCALES[0])
-    strided = (tensor.transpose(0, 1).contiguous().transpose(0, 1) for tensor in (queries, keys, values))
-    assert torch.equal(paged_attention(*strided, cache, batch, SCALES[0]), expected)
+    q, k, v = (tensor.transpose(0, 1).contiguous().transpose(0, 1) for tensor in (queries, keys, values))
+    assert torch.equal(paged_attention(q, k, v, cache, batch, SCALES[0]), expected)
 
 
 def test_a_decoding_row_is_the_same_alone_and_in_a_batch():

@@ -11,7 +11,7 @@ from formcast.engine.kernels.parallel import KERNEL, address_of, bits_of, claim,
 @numba.cfunc(KERNEL)
 def _mark(words):
     """Adds a float to the place of each task it claims."""
-    marks = numba.carray(pointer(words[2]), (words[1],), np.float32)
+    marks = numba.carray(pointer(words[2]), (words[1],), np.float32)  # pyright: ignore[reportCallIssue, reportPrivateImportUsage]
     while True:
         task = claim(words)
         if task >= words[1]:

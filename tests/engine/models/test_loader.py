@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -131,7 +132,8 @@ def test_what_a_loaded_model_is(tmp_path: Path, capfd: pytest.CaptureFixture[str
     assert {parameter.dtype for parameter in loaded.module.parameters()} == {torch.bfloat16}
     assert not any(parameter.requires_grad for parameter in loaded.module.parameters())
     assert not any(parameter.is_meta for parameter in [*loaded.module.parameters(), *loaded.module.buffers()])
-    assert loaded.module.get_output_embeddings().weight is loaded.module.get_input_embeddings().weight
+    module: Any = loaded.module
+    assert module.get_output_embeddings().weight is module.get_input_embeddings().weight
     assert capfd.readouterr() == ("", "")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from jsonschema.validators import validator_for
 
 from formcast import Grammar
 
@@ -100,7 +101,7 @@ ROWS: list[tuple[Any, list[Any], list[Any]]] = [
 @pytest.mark.parametrize("number", range(len(ROWS)), ids=lambda i: json.dumps(ROWS[i][0])[:70])
 def test_verdicts(number: int) -> None:
     schema, valid, invalid = ROWS[number]
-    validator = jsonschema.validators.validator_for(schema, jsonschema.Draft202012Validator)(schema)
+    validator = validator_for(schema, jsonschema.Draft202012Validator)(schema)
     for order in ("any", "schema"):
         grammar = Grammar.json_schema(schema, property_order=order)
         for value in valid:

@@ -38,11 +38,12 @@ from .vocabulary import Vocabulary
 from .walk import set_bits, unpack, walk
 
 _NARROW = 512  # masks with at most so many tokens are kept as lists of ids
+_MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
 _DEFAULT_MASK_BYTES = 64 << 20
 
 
 class _Mask(NamedTuple):
-    """Allowed tokens without end tokens: a full row, or ids when they are few."""
+    """Allowed tokens: a full row, or ids when they are few."""
 
     is_row: bool
     data: np.ndarray
@@ -64,6 +65,7 @@ class TokenFSM:
         self._machine: Machine = compiled.machine
         self._tables = tables
         self._masks: OrderedDict[int, _Mask] = OrderedDict()
+        self._steps: dict[tuple[int, int], int] = {}  # transitions taken, by state and token
         self._mask_bytes = 0
         self._max_mask_bytes = max_mask_bytes
         self._path = np.zeros(vocabulary.trie.max_depth + 2, np.int32)
@@ -91,16 +93,18 @@ class TokenFSM:
             else:
                 row.fill(0)
                 set_bits(row, mask.data)
-            if self._machine.accepting(state):
-                set_bits(row, self.vocabulary.eos_array)
 
     def advance(self, state: int, token: int) -> int:
         """The state after the bytes of `token`, or DEAD."""
-        data = self.vocabulary.token_bytes[token] if 0 <= token < self.vocabulary.vocab_size else None
-        if data is None:
-            return DEAD
         with self._machine.lock:
-            return self._machine.run(state, data)
+            target = self._steps.get((state, token))
+            if target is None:
+                data = self.vocabulary.token_bytes[token] if 0 <= token < self.vocabulary.vocab_size else None
+                target = DEAD if data is None else self._machine.run(state, data)
+                if len(self._steps) >= _MAX_STEPS:
+                    self._steps.clear()
+                self._steps[state, token] = target
+            return target
 
     def accepting(self, state: int) -> bool:
         with self._machine.lock:
@@ -145,6 +149,8 @@ class TokenFSM:
                 self._add_node(member, row)
         else:
             self._add_node(state, row)
+        if self._machine.accepting(state):
+            set_bits(row, self.vocabulary.eos_array)
         return self._remember(state, row)
 
     def _remember(self, state: int, row: np.ndarray) -> _Mask:

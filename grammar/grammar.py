@@ -88,7 +88,7 @@ class Grammar:
         text, root = _load_schema(schema, limits)
         document = Document(root, draft_of(root, draft), registry)
         raise_refused(check_schema(document, limits))
-        spaces = Whitespace.policy(whitespace, separators, limits)
+        spaces = Whitespace.policy(whitespace, None if separators is None else tuple(separators), limits)
         any_order = property_order == "any"
 
         def build(limits: Limits) -> Compiled:

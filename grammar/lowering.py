@@ -176,6 +176,13 @@ class Lowering:
         self._lead_rows: dict[Segments, tuple[list[int], list[int]]] = {}
         self._rows: dict[tuple[type, _Key], int] = {}  # the kinds of key are tuples, equal across kinds
 
+    def copy_for(self, machine: Machine) -> Lowering:
+        """The same lowering for a machine whose first rows are copies of this one's."""
+        other = Lowering(machine, self._automaton, json=self._json, tidy=self._tidy, keys=self._keys)
+        other._rows = self._rows.copy()
+        other._lead_rows = self._lead_rows.copy()
+        return other
+
     def start_row(self) -> int:
         return self.boundary(self._automaton.start)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -109,6 +110,23 @@ class ArrayFrame(NamedTuple):
 Transition = Sequence[tuple[int, int]]  # (value, next frame)
 
 
+_COMMON_STRING_ROWS = 8  # rows of any string that are made in advance: the string itself, inside UTF-8, after a backslash
+
+
+class _CommonRows(NamedTuple):
+    """Rows made once per whitespace policy. `open_rows` has the key of each row that is still to be filled by `strings`, else None."""
+
+    rows: np.ndarray
+    settings: np.ndarray
+    open_rows: list[object]
+    strings: Lowering
+
+
+@lru_cache(maxsize=32)
+def _common_rows(whitespace: Whitespace) -> _CommonRows:
+    return Machine.common_rows(whitespace)
+
+
 class Machine:
     """Memory and expansion of one grammar. Thread-safe: hold `lock` around every call that can step.
 
@@ -118,10 +136,15 @@ class Machine:
     """
 
     def __init__(self, whitespace: Whitespace | None = None, limits: Limits | None = None):
-        self.limits = limits or Limits()
+        self._clear(limits or Limits())
+        self._node(NIL, 0, 0, 0, 0)
+        self._start_from(_common_rows(whitespace or Whitespace.policy("compact")))
+
+    def _clear(self, limits: Limits) -> None:
+        self.limits = limits
         self.lock = threading.RLock()
-        self.nodes = np.zeros((1 << 15, NODE), np.int32)
-        self.buckets = np.full(1 << 15, -1, np.int32)
+        self.nodes = np.zeros((1 << 14, NODE), np.int32)
+        self.buckets = np.full(1 << 14, -1, np.int32)
         self.rows = np.zeros((32, ROW), np.int32)
         self.table = np.zeros(1 << 10, np.int32)
         self.values = np.full(64, -1, np.int32)
@@ -137,16 +160,31 @@ class Machine:
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
         self.memory = self._pack()
-        final = self._bare_row()
-        assert final == FINAL_ROW
-        self.rows[final, :256] = DEAD
-        self.rows[final, FLAGS] = F_EXPANDED | F_ACCEPT
-        self._node(NIL, 0, 0, 0, 0)
-        self._place_settings(whitespace or Whitespace.policy("compact"))
 
     # --- construction ----------------------------------------------------------------------------------------------
 
-    def _place_settings(self, ws: Whitespace) -> None:
+    def _start_from(self, common: _CommonRows) -> None:
+        """Copies the rows that every grammar of one whitespace policy begins with."""
+        count = len(common.rows)
+        self.rows = np.zeros((count + 32, ROW), np.int32)
+        self.rows[:count] = common.rows
+        self.table[:SETTINGS_SIZE] = common.settings
+        self.generic_string_row = int(common.settings[GENERIC_STRING])
+        if common.open_rows:
+            strings = common.strings.copy_for(self)
+            self._row_makers = [None if key is None else (strings, key) for key in common.open_rows]
+        self.memory = self._pack()
+
+    @staticmethod
+    def common_rows(ws: Whitespace) -> _CommonRows:
+        """Makes them: the final row, whitespace, and the JSON string of any characters except its rarer escapes."""
+        machine = object.__new__(Machine)
+        machine._clear(Limits())
+        final = machine._bare_row()
+        assert final == FINAL_ROW
+        machine.rows[final, :256] = DEAD
+        machine.rows[final, FLAGS] = F_EXPANDED | F_ACCEPT
+        settings = np.zeros(SETTINGS_SIZE, np.int32)
         rows: dict[int, int] = {id(NONE): FINAL_ROW}
         places = {
             WS_OUTER_BEFORE: ws.before,
@@ -159,11 +197,19 @@ class Machine:
         }
         for place, automaton in places.items():
             if id(automaton) not in rows:
-                rows[id(automaton)] = Lowering(self, automaton, json=False).start_row()
-            self.table[place] = rows[id(automaton)]
-        self._whitespace = ws  # keeps the automata alive, their ids are keys above
-        self.generic_string_row = Lowering(self, ANY_STRING, json=True).start_row()
-        self.table[GENERIC_STRING] = self.generic_string_row
+                rows[id(automaton)] = Lowering(machine, automaton, json=False).start_row()
+            settings[place] = rows[id(automaton)]
+        row = 0
+        while row < len(machine._row_makers):
+            machine.row_targets(row)
+            row += 1
+        strings = Lowering(machine, ANY_STRING, json=True)
+        settings[GENERIC_STRING] = strings.start_row()
+        while row < len(machine._row_makers) and row < settings[GENERIC_STRING] + _COMMON_STRING_ROWS:
+            machine.row_targets(row)
+            row += 1
+        open_rows = [None if maker is None else maker[1] for maker in machine._row_makers]
+        return _CommonRows(machine.rows[: len(open_rows)].copy(), settings, open_rows, strings)
 
     def _node(self, kind: int, a: int, b: int, c: int, parent: int) -> int:
         return int(kernels.intern_node(self.memory, kind, a, b, c, parent))
@@ -185,7 +231,7 @@ class Machine:
         row = len(self._row_makers)
         if row >= self.limits.max_states:
             raise LimitError(f"the constraint needs more than {self.limits.max_states} leaf states (max_states)")
-        if row == len(self.rows):
+        if row >= len(self.rows):
             self.rows = _doubled(self.rows, 0)
             self.memory = self._pack()
         self._row_makers.append(None)

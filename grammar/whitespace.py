@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from .errors import GrammarError
 from .languages import CharAutomaton, Edge
@@ -14,7 +15,7 @@ _BLANKS = (0x09, 0x20)
 _JSON_WHITESPACE = (0x09, 0x0A, 0x0D, 0x20)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Table:
     """A whitespace automaton given by its edges; every state in `accept` may end."""
 
@@ -59,7 +60,7 @@ _BOUNDED = _bounded()
 _ANY = _Table((tuple((b, b, 0) for b in _JSON_WHITESPACE),), frozenset({0}))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Whitespace:
     """One automaton for each place where JSON allows whitespace.
 
@@ -79,6 +80,7 @@ class Whitespace:
     after_colon: CharAutomaton
 
     @staticmethod
+    @lru_cache(maxsize=64)
     def policy(name: str, separators: tuple[str, str] | None = None, limits: Limits | None = None) -> Whitespace:
         """`bounded` (default), `compact` (none), `any`, or a regex for each run of whitespace.
 

@@ -17,6 +17,7 @@ from .wellformed import check_sentences
 _SURROGATES = (0xD800, 0xDFFF)
 _HEX_ESCAPES = {"x": 2, "u": 4, "U": 8}
 _QUANTIFIERS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_PLAIN = re.compile(r"""[^"'\\\r\n]+""")
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
 
 
@@ -177,7 +178,7 @@ class BnfReader(Cursor):
             return self._class()
         if char == ".":
             self.pos += 1
-            return Terminal(language=Language.chars([(0, MAX_CODE_POINT)]), position=start)
+            return Terminal(texts=Language.chars([(0, MAX_CODE_POINT)]))
         name = self.match(self.name_pattern)
         if name is not None:
             return Reference(name=name, position=start)
@@ -217,9 +218,8 @@ class BnfReader(Cursor):
         while not self.take(quote):
             if self.at_end or self.peek() in "\r\n":
                 raise GrammarError("a string is not closed", position=start, expected=(quote,))
-            chars.append(chr(self._character()))
-        text = "".join(chars)
-        return Terminal(language=Language.literal(text), literal=text, position=start)
+            chars.append(self.match(_PLAIN) or chr(self._character()))
+        return Terminal(literal="".join(chars))
 
     def _class(self) -> Terminal:
         start = self.pos
@@ -238,7 +238,7 @@ class BnfReader(Cursor):
             if high < low:
                 raise GrammarError("the ends of a range are out of order", position=start)
             ranges.append((low, high))
-        return Terminal(language=Language.chars(_gaps(ranges) if negated else ranges), position=start)
+        return Terminal(texts=Language.chars(_gaps(ranges) if negated else ranges))
 
     def class_character(self) -> int:
         """Reads one character of a class."""

@@ -63,18 +63,21 @@ class _Compiler:
 
     def _leaf_rows(self, leaves: tuple[Leaf, ...]) -> list[int]:
         """Rows that begin the leaves; plain languages share one."""
+        words = dict.fromkeys(word for leaf in leaves if (word := self._readers[~leaf.terminal].word) is not None)
         languages: dict[Language, None] = {}
         rows: list[int] = []
         for leaf in leaves:
+            if self._readers[~leaf.terminal].word is not None:
+                continue
             texts = self._texts_of(leaf)
             if isinstance(texts, Language):
                 languages[texts] = None
             else:
                 rows.append(self._row(leaf, texts))
-        if languages:
-            key = frozenset(languages)
+        if words or languages:
+            key = (frozenset(words), frozenset(languages))
             if key not in self._rows:
-                self._row(key, Language.union(languages).automaton(self._limits))
+                self._row(key, Language.union([*languages, Language.literals(words)]).automaton(self._limits))
             rows.append(self._rows[key])
         return rows
 

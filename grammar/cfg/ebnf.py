@@ -10,7 +10,6 @@ import re
 
 from ..errors import GrammarError
 from ..limits import Limits
-from ..regex import Language
 from .bnf_reader import BnfReader
 from .ir import Atom, ContextFreeGrammar, Terminal
 
@@ -38,8 +37,7 @@ class _EbnfReader(BnfReader):
             return self.string("'")
         digits = self.match(_CODE)
         if digits is not None:
-            text = chr(self._code(digits, start))
-            return Terminal(language=Language.literal(text), literal=text, position=start)
+            return Terminal(literal=chr(self._code(digits, start)))
         return None
 
     def class_character(self) -> int:

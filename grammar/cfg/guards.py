@@ -17,6 +17,7 @@ from ..regex.emptiness import is_live
 from ..regex.nodes import ANYTHING, Node
 
 FREE = 0  # the guard that allows every text
+ONLY_FREE = frozenset((FREE,))
 
 
 class Guards:

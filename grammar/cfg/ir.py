@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Union
 
 from ..regex import Language
@@ -18,14 +19,19 @@ class Terminal:
     """A set of texts, matched wherever the parse wants it to end (GBNF, EBNF).
 
     Attributes:
-        language: the texts.
         literal: the text, if it is just one.
-        position: offset in the grammar text.
+        texts: the texts, if they are not one literal.
     """
 
-    language: Language
     literal: str | None = None
-    position: int | None = None
+    texts: Language | None = None
+
+    @cached_property
+    def language(self) -> Language:
+        if self.literal is not None:
+            return Language.literal(self.literal)
+        assert self.texts is not None
+        return self.texts
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,15 +9,19 @@ from ..languages import CharAutomaton, Edge
 from ..limits import Limits
 from ..regex import CharSet, Language
 from ..regex.charset import NO_CHARS
-from .guards import FREE, Guards
+from .guards import FREE, ONLY_FREE, Guards
 from .ir import Lexeme, Terminal
 from .ordered import OrderedMatcher, check_never_empty, parse_ordered
 
-_ONLY_FREE = frozenset((FREE,))
-
 
 class Reader(ABC):
-    """Reads one terminal."""
+    """Reads one terminal.
+
+    Attributes:
+        word: the text of the terminal, if it is just one.
+    """
+
+    word: str | None = None
 
     @abstractmethod
     def outcomes(self, guard: int) -> frozenset[int]:
@@ -39,7 +43,7 @@ def reader_of(terminal: Terminal | Lexeme, guards: Guards, limits: Limits) -> Re
         GrammarError: at the terminal, if its pattern is malformed or not supported.
     """
     if isinstance(terminal, Terminal):
-        return _FreeReader(terminal.language)
+        return _FreeReader(terminal)
     if terminal.literal is not None:
         return _LiteralReader(terminal.literal, guards)
     return _PatternReader(terminal, guards, limits)
@@ -48,11 +52,12 @@ def reader_of(terminal: Terminal | Lexeme, guards: Guards, limits: Limits) -> Re
 class _FreeReader(Reader):
     """A terminal that may end wherever it likes. It never stands beside lexemes, so that no guard ever holds before it."""
 
-    def __init__(self, language: Language):
-        self._language = language
+    def __init__(self, terminal: Terminal):
+        self.word = terminal.literal
+        self._language = terminal.language
 
     def outcomes(self, guard: int) -> frozenset[int]:
-        return _ONLY_FREE
+        return ONLY_FREE
 
     def first(self) -> CharSet:
         return NO_CHARS
@@ -62,23 +67,26 @@ class _FreeReader(Reader):
 
 
 class _LiteralReader(Reader):
-    def __init__(self, text: str, guards: Guards):
-        self._text = text
+    def __init__(self, word: str, guards: Guards):
+        self.word = word
+        self._word = word
         self._guards = guards
 
     def outcomes(self, guard: int) -> frozenset[int]:
         after: int | None = guard
-        for char in self._text:
+        if guard == FREE:
+            return ONLY_FREE
+        for char in self._word:
             if after is None:
                 return frozenset()
             after = self._guards.step(after, ord(char))
         return frozenset() if after is None else frozenset((after,))
 
     def first(self) -> CharSet:
-        return CharSet.single(ord(self._text[0]))
+        return CharSet.single(ord(self._word[0]))
 
     def texts(self, guard: int, ends: frozenset[int]) -> Language:
-        return Language.literal(self._text)
+        return Language.literal(self._word)
 
 
 class _PatternReader(Reader):

@@ -13,7 +13,7 @@ from ..errors import LimitError
 from ..limits import Limits
 from .horn import closure
 from .ir import Alternative, ContextFreeGrammar, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
-from .regular import Folded, fits, fold_symbol, join, regular_rules, unite
+from .regular import Folded, fits, fold_symbol, join, regular_rules, size_of, unite
 from .wellformed import Productive
 
 Production = tuple[int, ...]
@@ -170,7 +170,7 @@ class _Numbering:
             if not self._productive.derives_text(alternative):
                 continue
             folded = [found for symbol in alternative if (found := fold_symbol(symbol, self._folded)) is not None]
-            if len(folded) == len(alternative) and fits(folded):
+            if len(folded) == len(alternative) and fits(size_of(folded)):
                 regular.append(join(folded))
             else:
                 productions[self._shortened(self._production(alternative))] = None
@@ -192,13 +192,15 @@ class _Numbering:
     def _production(self, alternative: Alternative) -> Production:
         symbols: list[int] = []
         run: list[Folded] = []  # regular symbols side by side become one terminal
+        size = 0
         for symbol in alternative:
             folded = fold_symbol(symbol, self._folded)
-            if run and (folded is None or not fits([*run, folded])):
+            if run and (folded is None or not fits(size + folded.size)):
                 symbols.extend(self._regular(join(run)))
-                run = []
+                run, size = [], 0
             if folded is not None:
                 run.append(folded)
+                size += folded.size
             else:
                 symbols.extend(self._irregular(symbol))
         if run:
@@ -206,7 +208,7 @@ class _Numbering:
         return tuple(symbols)
 
     def _regular(self, folded: Folded) -> Production:
-        return () if folded.literal == "" else (self._result.terminal(Terminal(language=folded.language, literal=folded.literal)),)
+        return () if folded.literal == "" else (self._result.terminal(folded.terminal),)
 
     def _irregular(self, symbol: Symbol) -> Production:
         if isinstance(symbol, Repeat):

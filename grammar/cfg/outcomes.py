@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 
 from ..errors import LimitError
 from ..limits import Limits
+from .guards import FREE, ONLY_FREE
 from .lexemes import Reader
 from .numbered import NumberedGrammar, Production
+
+_STEP_PRICE = 4  # in units of `Limits.max_steps`, in proportion to the time
 
 
 @dataclass(eq=False)
@@ -24,7 +27,11 @@ class _Call:
 
 
 class Outcomes:
-    """Guards after symbols and sequences, by the guard before them."""
+    """Guards after symbols and sequences, by the guard before them.
+
+    Attributes:
+        unguarded: no terminal leaves a guard behind, so that each outcome is FREE.
+    """
 
     def __init__(self, grammar: NumberedGrammar, readers: Sequence[Reader], limits: Limits):
         self._grammar = grammar
@@ -34,9 +41,12 @@ class Outcomes:
         self._calls: dict[tuple[int, int], _Call] = {}
         self._agenda: list[tuple[_Call, Production, int, int]] = []
         self._sequences: dict[tuple[Production, int], frozenset[int]] = {}
+        self.unguarded = all(reader.outcomes(FREE) == ONLY_FREE for reader in readers)
 
     def of_symbol(self, symbol: int, guard: int) -> frozenset[int]:
         """Guards that a symbol can leave behind; empty if it derives nothing there."""
+        if self.unguarded:
+            return ONLY_FREE
         if symbol < 0:
             ends = self._readers[~symbol].outcomes(guard)
             return ends | {guard} if self._grammar.nullable(symbol) else ends
@@ -46,6 +56,8 @@ class Outcomes:
 
     def of_sequence(self, symbols: Production, guard: int) -> frozenset[int]:
         """Guards that symbols one after another can leave behind."""
+        if self.unguarded:
+            return ONLY_FREE
         key = (symbols, guard)
         found = self._sequences.get(key)
         if found is None:
@@ -72,7 +84,7 @@ class Outcomes:
 
     def _finish(self) -> None:
         while self._agenda:
-            self._steps_left -= 1
+            self._steps_left -= _STEP_PRICE
             if self._steps_left < 0:
                 raise LimitError(f"the grammar needs more than {self._limits.max_steps} steps of work (max_steps)")
             call, production, at, guard = self._agenda.pop()

@@ -14,6 +14,7 @@ from ..errors import GrammarError
 from ..regex import CharSet
 from ..regex.charset import NO_CHARS
 from .corners import Corners, Start
+from .growths import Growths
 from .guards import FREE, Guards
 from .lexemes import Reader
 from .numbered import NumberedGrammar, Production
@@ -97,10 +98,8 @@ class Places:
         self._readers = readers
         self._guards = guards
         self._outcomes = outcomes
-        self._corners: dict[int, Corners] = {}
+        self._by_goal: dict[int, Growths] = {}
         self._firsts: dict[int | Segment, CharSet] = {}
-        self._heads: dict[Growth, tuple[int, ...]] = {}
-        self._growth_outcomes: dict[tuple[Growth, int], frozenset[int]] = {}
 
     def sentence(self) -> Place | None:
         """The place before a whole text, None if only the empty text is one.
@@ -137,7 +136,7 @@ class Places:
             if symbol < 0:
                 self._read(symbol, follow, place, found)
             else:
-                for start in self._corners_of(symbol).starts:
+                for start in self._corners(symbol).starts:
                     self._read(start.terminal, (*self._completed(start, symbol), *follow), place, found)
             if not self._grammar.nullable(symbol):
                 break
@@ -149,7 +148,7 @@ class Places:
 
     def _growth(self, goal: int, head: int, rest: Production) -> Segments:
         """The growth of `head` into `goal` after `rest` completed it; nothing where that reads nothing new."""
-        corners = self._corners_of(goal)
+        corners = self._corners(goal)
         symbol = corners.same_as(head)
         # What ends with the goal itself has grown already: the goal takes everything that could be added.
         if symbol == goal and (not corners.recursive or (rest and rest[-1] == goal)):
@@ -157,31 +156,19 @@ class Places:
         return (Growth(goal, symbol),)
 
     def _grow(self, growth: Growth, place: Place, found: list[tuple[Leaf, Path]]) -> None:
-        corners = self._corners_of(growth.goal)
-        for symbol in self._heads_of(growth):
+        corners = self._corners(growth.goal)
+        for symbol in self._growths(growth.goal).heads(growth.symbol):
             for parent in corners.parents(symbol):
                 self._begin(parent.rest, self._growth(growth.goal, parent.head, parent.rest), place, found)
 
-    def _heads_of(self, growth: Growth) -> tuple[int, ...]:
-        """What the symbol grows into by reading nothing."""
-        found = self._heads.get(growth)
+    def _growths(self, goal: int) -> Growths:
+        found = self._by_goal.get(goal)
         if found is None:
-            corners = self._corners_of(growth.goal)
-            heads = dict.fromkeys((growth.symbol,))
-            todo = [growth.symbol]
-            while todo:
-                for parent in corners.parents(todo.pop()):
-                    if parent.head not in heads and all(self._grammar.nullable(symbol) for symbol in parent.rest):
-                        heads[parent.head] = None
-                        todo.append(parent.head)
-            found = self._heads[growth] = tuple(heads)
+            found = self._by_goal[goal] = Growths(self._grammar, self._outcomes, goal)
         return found
 
-    def _corners_of(self, goal: int) -> Corners:
-        found = self._corners.get(goal)
-        if found is None:
-            found = self._corners[goal] = Corners(self._grammar, goal)
-        return found
+    def _corners(self, goal: int) -> Corners:
+        return self._growths(goal).corners
 
     # --- with guards -----------------------------------------------------------------------------------------------
 
@@ -217,30 +204,13 @@ class Places:
 
     def _is_nullable(self, segment: Segment) -> bool:
         if isinstance(segment, Growth):
-            return segment.goal in self._heads_of(segment)
+            return segment.goal in self._growths(segment.goal).heads(segment.symbol)
         return all(self._grammar.nullable(symbol) for symbol in segment.symbols)
 
     def _outcomes_of(self, segment: Segment, guard: int) -> frozenset[int]:
         if isinstance(segment, Tail):
             return self._outcomes.of_sequence(segment.symbols, guard)
-        key = (segment, guard)
-        found = self._growth_outcomes.get(key)
-        if found is None:
-            found = self._growth_outcomes[key] = self._grown(segment, guard)
-        return found
-
-    def _grown(self, growth: Growth, guard: int) -> frozenset[int]:
-        corners = self._corners_of(growth.goal)
-        seen = {(growth.symbol, guard)}
-        todo = [(growth.symbol, guard)]
-        while todo:
-            symbol, before = todo.pop()
-            for parent in corners.parents(symbol):
-                for after in self._outcomes.of_sequence(parent.rest, before):
-                    if (parent.head, after) not in seen:
-                        seen.add((parent.head, after))
-                        todo.append((parent.head, after))
-        return frozenset(end for symbol, end in seen if symbol == growth.goal)
+        return self._growths(segment.goal).ends(segment.symbol, guard)
 
     # --- first characters ------------------------------------------------------------------------------------------
 
@@ -256,14 +226,14 @@ class Places:
             return self._first_of_all(part.symbols)
         result = NO_CHARS
         if isinstance(part, Growth):
-            corners = self._corners_of(part.goal)
-            for symbol in self._heads_of(part):
+            corners = self._corners(part.goal)
+            for symbol in self._growths(part.goal).heads(part.symbol):
                 for parent in corners.parents(symbol):
                     result = result | self._first_of_all(parent.rest)
         elif part < 0:
             result = self._readers[~part].first()
         else:
-            for start in self._corners_of(part).starts:
+            for start in self._corners(part).starts:
                 result = result | self._first_of(start.terminal)
         return result
 

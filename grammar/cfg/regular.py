@@ -10,19 +10,30 @@ from ..errors import GrammarError
 from ..regex import Language
 from .ir import Alternative, Difference, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
 
-# Characters and operators of one folded terminal. More are left to the stack, so that nested doubling stays small.
-_MAX_SIZE = 4096
+# Characters and operators of one folded terminal, and how deep they are nested. More is left to the stack: doubling stays small, and
+# so does the work for one state of the terminal.
+_MAX_SIZE = 1024
+_MAX_DEPTH = 32
 
 
 class Folded(NamedTuple):
-    """A regular language, its text if it is just one, and how much was written for it."""
+    """A regular language as a terminal, how much was written for it, and how deep it is nested."""
 
-    language: Language
-    literal: str | None
+    terminal: Terminal
     size: int
+    depth: int = 0
+
+    @property
+    def literal(self) -> str | None:
+        return self.terminal.literal
+
+    @property
+    def language(self) -> Language:
+        return self.terminal.language
 
 
-_EMPTY_TEXT = Folded(Language.empty_string(), "", 1)
+_EMPTY_TEXT = Folded(Terminal(literal=""), 1)
+_NOTHING = Folded(Terminal(texts=Language.nothing()), 1)
 
 
 def regular_rules(rules: Mapping[str, Rule]) -> dict[str, Folded]:
@@ -72,18 +83,18 @@ def fold_symbol(symbol: Symbol, folded: Mapping[str, Folded]) -> Folded | None:
     if isinstance(symbol, Lexeme):
         return None
     if isinstance(symbol, Terminal):
-        return Folded(symbol.language, symbol.literal, 1 if symbol.literal is None else 1 + len(symbol.literal))
+        return Folded(symbol, 1 if symbol.literal is None else 1 + len(symbol.literal))
     if isinstance(symbol, Reference):
         return folded.get(symbol.name)
     if isinstance(symbol, Difference):
         whole, removed = fold_symbol(symbol.whole, folded), fold_symbol(symbol.removed, folded)
         if whole is None or removed is None:
             raise GrammarError("a difference needs regular parts, without recursion and not too large", position=symbol.position)
-        return Folded(whole.language - removed.language, None, whole.size + removed.size)
+        return Folded(Terminal(texts=whole.language - removed.language), whole.size + removed.size, 1 + max(whole.depth, removed.depth))
     body = fold_symbol(symbol.symbol, folded)
     if body is None:
         return None
-    return Folded(body.language.repeat(symbol.minimum, symbol.maximum), None, body.size + 1)
+    return Folded(Terminal(texts=body.language.repeat(symbol.minimum, symbol.maximum)), body.size + 1, body.depth + 1)
 
 
 def join(parts: list[Folded]) -> Folded:
@@ -92,12 +103,11 @@ def join(parts: list[Folded]) -> Folded:
         return _EMPTY_TEXT
     if len(parts) == 1:
         return parts[0]
-    size = sum(part.size for part in parts)
+    size = size_of(parts)
     texts = [part.literal for part in parts if part.literal is not None]
     if len(texts) == len(parts):
-        text = "".join(texts)
-        return Folded(Language.literal(text), text, size)
-    return Folded(parts[0].language.concat(*(part.language for part in parts[1:])), None, size)
+        return Folded(Terminal(literal="".join(texts)), size)
+    return Folded(Terminal(texts=parts[0].language.concat(*(part.language for part in parts[1:]))), size, _depth_above(parts))
 
 
 def unite(parts: list[Folded]) -> Folded:
@@ -107,25 +117,33 @@ def unite(parts: list[Folded]) -> Folded:
     texts = [part.literal for part in parts if part.literal is not None]
     others = [part.language for part in parts if part.literal is None]
     language = Language.union([*([Language.literals(texts)] if texts else []), *others])
-    return Folded(language, None, sum(part.size for part in parts))
+    return Folded(Terminal(texts=language), size_of(parts), _depth_above(parts))
 
 
-def fits(parts: list[Folded]) -> bool:
-    """Whether the parts together are small enough for one terminal."""
-    return sum(part.size for part in parts) <= _MAX_SIZE
+def fits(size: int) -> bool:
+    """Whether something of this size is small enough for one terminal."""
+    return size <= _MAX_SIZE
+
+
+def _depth_above(parts: list[Folded]) -> int:
+    return 1 + max(part.depth for part in parts)
+
+
+def size_of(parts: list[Folded]) -> int:
+    return sum(part.size for part in parts)
 
 
 def _fold_rule(rule: Rule, folded: Mapping[str, Folded]) -> Folded | None:
     alternatives: list[Folded] = []
     for alternative in rule.alternatives:
         parts = _fold_all(alternative, folded)
-        if parts is None or not fits(parts):
+        if parts is None or not fits(size_of(parts)) or any(part.depth >= _MAX_DEPTH for part in parts):
             return None
         alternatives.append(join(parts))
     # A list of words is a table, however long; anything else has to stay small.
-    if not fits(alternatives) and any(part.literal is None for part in alternatives):
+    if not fits(size_of(alternatives)) and any(part.literal is None for part in alternatives):
         return None
-    return unite(alternatives) if alternatives else Folded(Language.nothing(), None, 1)
+    return unite(alternatives) if alternatives else _NOTHING
 
 
 def _fold_all(alternative: Alternative, folded: Mapping[str, Folded]) -> list[Folded] | None:

@@ -14,7 +14,7 @@ from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from ..regex import Language
 from .document import EMPTY_SCOPE, Document, Draft, Scope, escape_pointer
-from .formats import format_language
+from .formats import FORMAT_NAMES
 
 Json = Any
 
@@ -239,7 +239,7 @@ def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limi
         elif keyword == "patternProperties":
             for text in value:
                 Language.pattern(text, "ecma", "search")
-        elif keyword == "format" and format_language(value) is None:
+        elif keyword == "format" and value not in FORMAT_NAMES:
             return Finding(pointer, keyword, "annotation", f"the format {value!r} is not known")
     except GrammarError as error:
         return Finding(child(pointer, keyword), keyword, "refused", str(error), isinstance(error, LimitError))

@@ -128,6 +128,14 @@ def _leaf(value: Json, done: dict[int, Json]) -> Json:
     return ("string", value)
 
 
+def covers(a: Node, b: Node) -> bool:
+    """Whether `b` is inside `a` because it says all that `a` says (False may also mean "not known")."""
+    if a is b or a is EVERYTHING or b is NOTHING:
+        return True
+    parts = b.parts if isinstance(b, And) else frozenset((b,))
+    return a.parts <= parts if isinstance(a, And) else a in parts
+
+
 class Nodes:
     """Makes expressions, each distinct one once."""
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from ..regex import Language
-from .nodes import EVERYTHING, NOTHING, Node, Nodes
+from .nodes import EVERYTHING, NOTHING, Node, Nodes, covers
 from .numbers import NumberSet
 
 MAX_ALTERNATIVES = 2_000  # array or object shapes of one schema place
+MAX_COMPARED = 500  # of them are compared with each other
 LITERALS = frozenset({"null", "true", "false"})
 
 
@@ -136,7 +138,7 @@ class ArrayShape:
         return self.prefix[index] if index < len(self.prefix) else self.rest
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False)
 class Members:
     """What one schema object says about members: the value of a declared name is its property and all matching patterns; of any
     other name all matching patterns, or `additional` when none matches."""
@@ -144,6 +146,20 @@ class Members:
     properties: Mapping[str, Node] = field(default_factory=dict)
     patterns: tuple[tuple[Language, Node], ...] = ()
     additional: Node = EVERYTHING
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((frozenset(self.properties.items()), self.patterns, self.additional))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Members) or self._hash != other._hash:
+            return False
+        return self.additional is other.additional and self.patterns == other.patterns and self.properties == other.properties
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +204,8 @@ def intersect(nodes: Nodes, a: Shapes, b: Shapes) -> Shapes:
         a.literals & b.literals,
         a.number & b.number,
         a.string & b.string,
-        _product(a.arrays, b.arrays, lambda x, y: _intersect_arrays(nodes, x, y)),
-        _product(a.objects, b.objects, lambda x, y: _intersect_objects(x, y)),
+        _product(a.arrays, b.arrays, lambda x, y: _intersect_arrays(nodes, x, y), _covers_arrays),
+        _product(a.objects, b.objects, _intersect_objects, _covers_objects),
     )
 
 
@@ -206,10 +222,10 @@ def unite(a: Shapes, b: Shapes) -> Shapes:
 def complement(nodes: Nodes, a: Shapes) -> Shapes:
     arrays: tuple[ArrayShape, ...] = (ArrayShape(),)
     for shape in a.arrays:
-        arrays = _product(arrays, _array_complement(nodes, shape), lambda x, y: _intersect_arrays(nodes, x, y))
+        arrays = _product(arrays, _array_complement(nodes, shape), lambda x, y: _intersect_arrays(nodes, x, y), _covers_arrays)
     objects: tuple[ObjectShape, ...] = (ObjectShape(),)
     for shape in a.objects:
-        objects = _product(objects, _object_complement(nodes, shape), _intersect_objects)
+        objects = _product(objects, _object_complement(nodes, shape), _intersect_objects, _covers_objects)
     return Shapes(LITERALS - a.literals, ~a.number, ~a.string, arrays, objects)
 
 
@@ -217,11 +233,46 @@ def _distinct(shapes):
     return tuple(dict.fromkeys(shapes))
 
 
-def _product(left, right, meet):
+def _product(left, right, meet, covers):
     if len(left) * len(right) > MAX_ALTERNATIVES:
         raise LimitError(f"the combinators multiply to more than {MAX_ALTERNATIVES} alternatives")
-    met = (meet(x, y) for x in left for y in right)
-    return tuple(dict.fromkeys(x for x in met if x is not None))
+    met = tuple(dict.fromkeys(x for x in (meet(x, y) for x in left for y in right) if x is not None))
+    return met if len(left) == 1 or len(right) == 1 or len(met) > MAX_COMPARED else _absorbed(met, covers)
+
+
+def _absorbed(shapes, covers):
+    """`shapes` without those inside another one, which add nothing but would multiply again in the next product."""
+    kept = []
+    for shape in shapes:
+        if not any(covers(other, shape) for other in kept):
+            kept = [other for other in kept if not covers(shape, other)]
+            kept.append(shape)
+    return tuple(kept)
+
+
+def _covers_objects(a: ObjectShape, b: ObjectShape) -> bool:
+    """Whether each assertion of `a` is one of `b`, so that `b` is inside `a`."""
+    return (
+        a.low <= b.low
+        and (a.high is None or (b.high is not None and a.high >= b.high))
+        and (a.names is None or a.names == b.names)
+        and all(x in b.required for x in a.required)
+        and all(x in b.members for x in a.members)
+        and all(x in b.dependencies for x in a.dependencies)
+        and all(x in b.witnesses for x in a.witnesses)
+    )
+
+
+def _covers_arrays(a: ArrayShape, b: ArrayShape) -> bool:
+    """Whether each assertion of `a` is one of `b`, so that `b` is inside `a`."""
+    return (
+        a.low <= b.low
+        and (a.high is None or (b.high is not None and a.high >= b.high))
+        and (b.unique or not a.unique)
+        and all(x in b.contains for x in a.contains)
+        and covers(a.rest, b.rest)
+        and all(covers(a.item(i), b.item(i)) for i in range(max(len(a.prefix), len(b.prefix))))
+    )
 
 
 def _min_high(a: int | None, b: int | None) -> int | None:
@@ -242,6 +293,12 @@ def _intersect_arrays(nodes: Nodes, a: ArrayShape, b: ArrayShape) -> ArrayShape 
     return ArrayShape(prefix, rest, low, high, contains, a.unique or b.unique, a.pointer or b.pointer)
 
 
+def _meet_names(a: Language | None, b: Language | None) -> Language | None:
+    if a is None or b is None:
+        return a if b is None else b
+    return a & b
+
+
 def _intersect_objects(a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
     high = _min_high(a.high, b.high)
     low = max(a.low, b.low)
@@ -251,14 +308,10 @@ def _intersect_objects(a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
         return None
     if any(m.properties.get(name) is NOTHING for m in members for name in required):
         return None
-    if a.names is None or b.names is None:
-        names = a.names if b.names is None else b.names
-    else:
-        names = a.names & b.names
     return ObjectShape(
         members,
         required,
-        names,
+        _meet_names(a.names, b.names),
         low,
         high,
         _distinct(a.dependencies + b.dependencies),

@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.conformance, pytest.mark.timeout(3600)]
 
 STANDARD = {"property_order": "any", "whitespace": "any"}
 SUITES = [
-    Suite(file="maskbench_dev", sample=8),
-    Suite(file="maskbench_dev", options={"property_order": "any"}, variant="any_order", sample=8),
+    Suite(file="maskbench_dev", sample=12),
+    Suite(file="maskbench_dev", options={"property_order": "any"}, variant="any_order", sample=12),
     Suite(file="jsts_draft2020-12_core", options=STANDARD, sample=2),
     Suite(file="jsts_draft2020-12_format", options=STANDARD),
     Suite(file="jsts_draft7_core", options=STANDARD, sample=2),

@@ -321,8 +321,7 @@ class _LarkReader(Cursor):
                 body.close()
                 if optional:
                     body.sequence.append(self._repeated(body.sequence.pop(), 0, 1))
-                else:
-                    self._quantify(body)
+                self._quantify(body)
             elif self.take("->"):
                 self._alias(start, aliases)
             else:

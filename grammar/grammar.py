@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Literal
 
+from . import json_text
 from .errors import GrammarError, LimitError
 from .json_schema.compile import check_schema, compile_schema
 from .json_schema.document import Document, draft_of
@@ -86,7 +87,7 @@ class Grammar:
         if property_order not in ("schema", "any"):
             raise GrammarError(f"property_order must be 'schema' or 'any', not {property_order!r}")
         text, root = _load_schema(schema, limits)
-        document = Document(root, draft_of(root, draft), registry)
+        document = Document(root, draft_of(root, draft), {} if registry is None else json_text.loads(json_text.dumps(registry)))
         raise_refused(check_schema(document, limits))
         spaces = Whitespace.policy(whitespace, None if separators is None else tuple(separators), limits)
         any_order = property_order == "any"
@@ -94,9 +95,7 @@ class Grammar:
         def build(limits: Limits) -> Compiled:
             return Compiled(*compile_schema(document, spaces, any_order=any_order, limits=limits))
 
-        key = json.dumps(["json_schema", text, whitespace, property_order, separators, draft])
-        if registry:
-            key += f" registry {id(registry)}"
+        key = json.dumps(["json_schema", text, whitespace, property_order, separators, draft, json_text.dumps(registry or {})])
         return Grammar("json_schema", key, build, lambda: list(check_schema(document, limits)))
 
     @staticmethod
@@ -128,6 +127,8 @@ class Grammar:
         Raises:
             GrammarError: no options, or one that is not text.
         """
+        if not isinstance(options, Iterable):
+            raise GrammarError(f"a choice must be a list of texts, not {type(options).__name__}")
         texts = [options] if isinstance(options, str) else list(options)
         if not texts:
             raise GrammarError("a choice needs at least one option")
@@ -151,15 +152,14 @@ class Grammar:
             GrammarError: the type has no JSON Schema.
         """
         from pydantic import PydanticUserError, TypeAdapter
-        from pydantic.errors import PydanticInvalidForJsonSchema
 
-        if inspect.isfunction(python_type) or inspect.ismethod(python_type):
-            return Grammar.json_schema(_signature_schema(python_type), **options)
+        is_function = callable(python_type) and (inspect.isroutine(python_type) or isinstance(python_type, functools.partial))
         try:
-            schema = _closed(TypeAdapter(python_type).json_schema())
-        except (PydanticUserError, PydanticInvalidForJsonSchema, TypeError) as error:
-            raise GrammarError(f"{python_type!r} has no JSON Schema: {error}") from error
-        return Grammar.json_schema(schema, **options)
+            adapter: Any = TypeAdapter
+            schema = _signature_schema(python_type) if is_function else adapter(python_type).json_schema()
+        except (PydanticUserError, AttributeError, NameError, TypeError, ValueError) as error:
+            raise GrammarError(f"{python_type!r} has no JSON Schema: {str(error).splitlines()[0]}") from error
+        return Grammar.json_schema(_closed(schema), **options)
 
     @staticmethod
     def _of_language(kind: str, key: str, language: Language) -> Grammar:
@@ -210,13 +210,11 @@ def _load_schema(schema: Any, limits: Limits) -> tuple[str, Json]:
             raise GrammarError(f"{schema.__name__} is neither a schema nor a Pydantic model; use Grammar.of for other types")
         schema = _closed(make())
     try:
-        text = schema if isinstance(schema, str) else json.dumps(schema, allow_nan=False, default=_encode)
+        text = schema if isinstance(schema, str) else json_text.dumps(schema)
         if len(text) > limits.max_bytes:
             raise LimitError(f"the schema is longer than {limits.max_bytes} bytes (max_bytes)")
-        root = json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
-    except RecursionError as error:
-        raise LimitError("the schema is nested too deeply", pointer="") from error
-    except (TypeError, ValueError) as error:
+        root = json_text.loads(text)
+    except ValueError as error:
         raise GrammarError(f"the schema is not JSON: {error}") from error
     if not isinstance(root, bool | dict):
         raise GrammarError(f"a schema must be an object or a boolean, not {type(root).__name__}", pointer="")
@@ -237,27 +235,18 @@ def _closed(schema: Json) -> Json:
     return schema
 
 
-def _encode(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return dict(value)
-    if isinstance(value, Decimal):
-        return float(value) if Decimal(repr(float(value))) == value else int(value)
-    raise TypeError(f"{type(value).__name__} is not a JSON value")
-
-
-def _refuse_constant(name: str) -> Json:
-    raise ValueError(f"{name} is not a JSON value")
-
-
-def _signature_schema(function: Callable[..., Any]) -> dict[str, Json]:
+def _signature_schema(function: Callable[..., Any]) -> Json:
     """Schema of the keyword arguments of a function."""
-    from pydantic import Field, create_model
+    from pydantic import TypeAdapter
 
-    fields: dict[str, Any] = {}
+    adapters: list[tuple[str, Literal["validation"], TypeAdapter[Any]]] = []
+    required: list[str] = []
     for name, parameter in inspect.signature(function, eval_str=True).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise GrammarError(f"the parameter {name!r} of {function.__name__} cannot be given by keyword")
-        annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
-        fields[name] = (annotation, Field() if parameter.default is parameter.empty else parameter.default)
-    model = create_model(function.__name__, __config__={"extra": "forbid"}, **fields)
-    return model.model_json_schema()
+            raise GrammarError(f"the parameter {name!r} cannot be given by keyword")
+        adapters.append((name, "validation", TypeAdapter(Any if parameter.annotation is parameter.empty else parameter.annotation)))
+        if parameter.default is parameter.empty:
+            required.append(name)
+    schemas, shared = TypeAdapter.json_schemas(adapters)
+    properties = {name: schemas[name, mode] for name, mode, _ in adapters}
+    return {**shared, "type": "object", "properties": properties, "required": required}

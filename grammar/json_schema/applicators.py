@@ -102,7 +102,7 @@ def applicators(inside: Interior) -> list[Applicator]:
     """All applicators of a place, which is the conjunction of them and of its assertions."""
     schema = inside.schema
     found: list[Applicator] = [
-        Always(inside.follow(keyword)) for keyword in REFERENCES if inside.has(keyword) and isinstance(schema[keyword], str)
+        Always(inside.follow(keyword)) for keyword in REFERENCES if isinstance(schema.get(keyword), str) and inside.has(keyword)
     ]
     if inside.only_ref:
         return found

@@ -129,12 +129,12 @@ def subschemas(schema: Mapping[str, Json], pointer: str, draft: Draft) -> Iterat
         if isinstance(schema.get(key), list) and draft.has(key):
             yield from ((child(pointer, key, i), s) for i, s in enumerate(schema[key]))
     for key in SCHEMAS:
-        value = schema.get(key)
-        if (key in ("then", "else") and "if" not in schema) or not draft.has(key):
+        if key not in schema or not draft.has(key) or (key in ("then", "else") and "if" not in schema):
             continue
+        value = schema[key]
         if key == "items" and isinstance(value, list):
             yield from ((child(pointer, key, i), s) for i, s in enumerate(value))
-        elif key in schema:
+        else:
             yield child(pointer, key), value
     if isinstance(schema.get("dependencies"), Mapping):
         yield from ((child(pointer, "dependencies", n), s) for n, s in schema["dependencies"].items() if not isinstance(s, list))

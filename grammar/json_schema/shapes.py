@@ -17,7 +17,7 @@ from .nodes import EVERYTHING, NOTHING, Node, Nodes, covers
 from .numbers import NumberSet
 
 MAX_ALTERNATIVES = 2_000  # array or object shapes of one schema place
-MAX_COMPARED = 500  # of them are compared with each other
+MAX_COMPARED = 200  # of them are compared with each other
 LITERALS = frozenset({"null", "true", "false"})
 
 
@@ -289,8 +289,30 @@ def _intersect_arrays(nodes: Nodes, a: ArrayShape, b: ArrayShape) -> ArrayShape 
     size = max(len(a.prefix), len(b.prefix))
     prefix = tuple(nodes.all_of((a.item(i), b.item(i))) for i in range(size))
     rest = nodes.all_of((a.rest, b.rest))
-    contains = _distinct(a.contains + b.contains)
-    return ArrayShape(prefix, rest, low, high, contains, a.unique or b.unique, a.pointer or b.pointer)
+    return _tidied(nodes, ArrayShape(prefix, rest, low, high, a.contains + b.contains, a.unique or b.unique, a.pointer or b.pointer))
+
+
+def _tidied(nodes: Nodes, a: ArrayShape) -> ArrayShape | None:
+    """The same arrays in fewer words; None if the words contradict each other."""
+    low, high = a.low, a.high
+    length = next((i for i, node in enumerate(a.prefix) if node is NOTHING), len(a.prefix) if a.rest is NOTHING else None)
+    counted: dict[tuple[Node, int], Contains] = {}
+    for c in a.contains:
+        if c.node is EVERYTHING and c.first == 0:
+            low, high = max(low, c.low), _min_high(high, c.high)
+        else:
+            same = counted.get((c.node, c.first), c)
+            counted[c.node, c.first] = replace(c, low=max(same.low, c.low), high=_min_high(same.high, c.high))
+    contains = tuple(c for c in counted.values() if c.low > 0 or c.high is not None)
+    high = _min_high(high, length)
+    if high is not None and low > high:
+        return None
+    for c in contains:
+        if c.high is not None and c.low > c.high:
+            return None
+        if c.low > 0 and all(nodes.all_of((node, c.node)) is NOTHING for node in (*a.prefix[c.first : high], a.rest)):
+            return None
+    return replace(a, prefix=a.prefix[:high], low=low, high=high, contains=contains)
 
 
 def _meet_names(a: Language | None, b: Language | None) -> Language | None:

@@ -1,0 +1,185 @@
+"""JSON text (RFC 8259) in and out, exact and without recursion.
+
+The standard library's codec is used wherever it can be. It recurses, so nesting beyond its reach is read and written here; and
+it has no place for `Decimal`, which schemas need so that `0.1` in a text stays 0.1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+Json = Any
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_WORDS = {"null": None, "true": True, "false": False}
+
+
+def loads(text: str) -> Json:
+    """The value of a JSON text; numbers with a point or exponent as `Decimal`.
+
+    Raises:
+        ValueError: the text is not JSON.
+    """
+    try:
+        return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
+    except RecursionError:
+        return _Reader(text).read()
+
+
+def dumps(value: Json) -> str:
+    """JSON text of a value made of mappings, lists, tuples, strings, numbers (`Decimal` too), booleans and None.
+
+    Raises:
+        ValueError: a number is not finite, a key is not a string, or something is no JSON value.
+    """
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (RecursionError, TypeError):
+        return "".join(_pieces(value))
+
+
+def _refuse_constant(name: str) -> Json:
+    raise ValueError(f"{name} is not a JSON value")
+
+
+def _pieces(value: Json) -> list[str]:
+    pieces: list[str] = []
+    stack: list[Json] = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, _Raw):
+            pieces.append(item)
+        elif isinstance(item, Mapping):
+            inner: list[Json] = [_Raw("{")]
+            for key, member in item.items():
+                if not isinstance(key, str):
+                    raise ValueError(f"the key {key!r} is not a string")
+                inner += [_Raw((", " if len(inner) > 1 else "") + json.dumps(key) + ": "), member]
+            stack.extend(reversed([*inner, _Raw("}")]))
+        elif isinstance(item, list | tuple):
+            inner = [_Raw("[")]
+            for member in item:
+                inner += [_Raw(", "), member] if len(inner) > 1 else [member]
+            stack.extend(reversed([*inner, _Raw("]")]))
+        else:
+            pieces.append(_scalar(item))
+    return pieces
+
+
+class _Raw(str):
+    """Text that is written as it is."""
+
+
+def _scalar(value: Json) -> str:
+    if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise ValueError(f"{value} is not a JSON value")
+        text = str(value)
+        return text if _NUMBER.fullmatch(text) else format(value, "f")
+    if value is None or isinstance(value, bool | int | float | str):
+        return json.dumps(value, allow_nan=False)
+    raise ValueError(f"{type(value).__name__} is not a JSON value")
+
+
+class _Reader:
+    """Reads one JSON text with an explicit stack."""
+
+    def __init__(self, text: str):
+        self._text = text
+        self._at = 0
+
+    def read(self) -> Json:
+        root: list[Json] = []
+        open_values: list[tuple[list[Json] | dict[str, Json], str]] = [(root, "")]
+        self._value(open_values)
+        while len(open_values) > 1:
+            container, _ = open_values[-1]
+            closer = "]" if isinstance(container, list) else "}"
+            char = self._next_char()
+            if char == closer:
+                open_values.pop()
+            elif char == ",":
+                self._member(open_values)
+            else:
+                self._fail(f"expected ',' or '{closer}'")
+        self._skip()
+        if self._at != len(self._text):
+            self._fail("extra data")
+        return root[0]
+
+    def _member(self, open_values: list[tuple[list[Json] | dict[str, Json], str]]) -> None:
+        container, _ = open_values[-1]
+        if isinstance(container, dict):
+            self._skip()
+            key = self._string()
+            if self._next_char() != ":":
+                self._fail("expected ':'")
+            open_values[-1] = (container, key)
+        self._value(open_values)
+
+    def _value(self, open_values: list[tuple[list[Json] | dict[str, Json], str]]) -> None:
+        """Reads a scalar, or opens a container and reads up to its first value."""
+        while True:
+            self._skip()
+            char = self._text[self._at : self._at + 1]
+            if char not in ("[", "{"):
+                self._put(open_values, self._scalar(char))
+                return
+            self._at += 1
+            container: list[Json] | dict[str, Json] = [] if char == "[" else {}
+            self._put(open_values, container)
+            self._skip()
+            if self._text[self._at : self._at + 1] == ("]" if char == "[" else "}"):
+                self._at += 1
+                return
+            open_values.append((container, ""))
+            if char == "{":
+                key = self._string()
+                if self._next_char() != ":":
+                    self._fail("expected ':'")
+                open_values[-1] = (container, key)
+
+    @staticmethod
+    def _put(open_values: list[tuple[list[Json] | dict[str, Json], str]], value: Json) -> None:
+        container, key = open_values[-1]
+        if isinstance(container, list):
+            container.append(value)
+        else:
+            container[key] = value
+
+    def _scalar(self, char: str) -> Json:
+        if char == '"':
+            return self._string()
+        number = _NUMBER.match(self._text, self._at)
+        if number is not None:
+            self._at = number.end()
+            return Decimal(number[0]) if number[1] or number[2] else int(number[0])
+        for word, value in _WORDS.items():
+            if self._text.startswith(word, self._at):
+                self._at += len(word)
+                return value
+        self._fail("expected a value")
+
+    def _string(self) -> str:
+        if self._text[self._at : self._at + 1] != '"':
+            self._fail("expected a string")
+        value, self._at = json.decoder.scanstring(self._text, self._at + 1)  # pyright: ignore[reportAttributeAccessIssue]
+        return value
+
+    def _skip(self) -> None:
+        match = _SPACE.match(self._text, self._at)
+        assert match is not None
+        self._at = match.end()
+
+    def _next_char(self) -> str:
+        self._skip()
+        self._at += 1
+        return self._text[self._at - 1 : self._at]
+
+    def _fail(self, reason: str) -> Any:
+        raise ValueError(f"{reason} at position {self._at}")

@@ -37,7 +37,7 @@ class Grammar:
     whatever cannot be enforced exactly.
 
     Attributes:
-        kind: "json_schema", "regex" or "choice".
+        kind: "json_schema", "regex", "choice", "lark", "gbnf" or "ebnf".
         key: text that is equal for grammars of equal meaning and options; caches are keyed by it.
     """
 
@@ -138,6 +138,48 @@ class Grammar:
         if len(texts) > Limits().max_enum:
             raise LimitError(f"a choice has more than {Limits().max_enum} options (max_enum)")
         return Grammar._of_language("choice", json.dumps(["choice", texts]), Language.literals(texts))
+
+    @staticmethod
+    def lark(text: str, start: str = "start") -> Grammar:
+        """Texts of a grammar in Lark's notation, with the verdicts of its Earley parser with the dynamic lexer.
+
+        Args:
+            text: the grammar.
+            start: the rule to start with.
+
+        Raises:
+            GrammarError: with the position of what is malformed or unsupported, or the rule that derives no finite text.
+        """
+        from .cfg.lark import parse_lark
+
+        return Grammar._of_cfg("lark", text, start, parse_lark)
+
+    @staticmethod
+    def gbnf(text: str, root: str = "root") -> Grammar:
+        """Texts of a grammar in the notation of llama.cpp. Raises GrammarError as `lark` does."""
+        from .cfg.gbnf import parse_gbnf
+
+        return Grammar._of_cfg("gbnf", text, root, parse_gbnf)
+
+    @staticmethod
+    def ebnf(text: str, root: str = "root") -> Grammar:
+        """Texts of a grammar in W3C-style EBNF. Raises GrammarError as `lark` does."""
+        from .cfg.ebnf import parse_ebnf
+
+        return Grammar._of_cfg("ebnf", text, root, parse_ebnf)
+
+    @staticmethod
+    def _of_cfg(kind: str, text: str, start: str, parse: Callable[[str, str, Limits | None], Any]) -> Grammar:
+        if not isinstance(text, str):
+            raise GrammarError(f"a grammar must be text, not {type(text).__name__}")
+        from .cfg.compile import compile_cfg
+
+        parsed = parse(text, start, None)
+
+        def build(limits: Limits) -> Compiled:
+            return Compiled(*compile_cfg(parsed, limits))
+
+        return Grammar(kind, json.dumps([kind, text, start]), build)
 
     @staticmethod
     def of(python_type: Any, **options: Any) -> Grammar:

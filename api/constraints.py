@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..grammar.errors import GrammarError
 from ..grammar.grammar import Grammar
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 Parse = Callable[[str], Any]
+Notation = Literal["lark", "gbnf", "ebnf"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +104,23 @@ def of_choice(choices: Sequence[str], *, field: str) -> Constraint:
     return Constraint(grammar=Grammar.choice(list(choices)), field=field, parse=str)
 
 
+def of_grammar(notation: Notation, text: str, *, field: str, start: str | None = None) -> Constraint:
+    """A context-free grammar.
+
+    Args:
+        start: the rule to start with; None is `start` in Lark, `root` in the others.
+
+    Raises:
+        GrammarError: with the position, and with line and column if the text has several lines.
+    """
+    read = {"lark": Grammar.lark, "gbnf": Grammar.gbnf, "ebnf": Grammar.ebnf}[notation]
+    try:
+        grammar = read(text) if start is None else read(text, start)
+    except GrammarError as error:
+        raise _with_line(error, text) from None
+    return Constraint(grammar=grammar, field=field)
+
+
 def of_type(output_type: Any, *, field: str) -> Constraint:
     """A Python type: the answer is JSON and `parse` gives a value of the type."""
     from pydantic import TypeAdapter
@@ -129,6 +147,15 @@ def raise_refusal(error: Exception | None) -> None:
     """Raise the error of a request whose constraint could not be enforced; other errors stay with their answer."""
     if isinstance(error, GrammarError):
         raise error
+
+
+def _with_line(error: GrammarError, text: str) -> GrammarError:
+    if error.position is None or "\n" not in text:
+        return error
+    before = text[: error.position]
+    line, column = before.count("\n") + 1, error.position - before.rfind("\n")
+    reason = f"{error.reason} in line {line}, column {column}"
+    return type(error)(reason, position=error.position, expected=error.expected)
 
 
 def _is_model_class(schema: Any) -> bool:

@@ -112,7 +112,7 @@ class LLM:
             schema: a JSON Schema, or a Pydantic class whose instances `.parsed` then holds.
             regex: the whole answer matches it.
             choice: the answer is one of these texts.
-            grammar: any `Grammar`.
+            grammar: any `Grammar`; the text is the answer, `.parsed` stays None.
             output_type: a Python type; the answer is JSON and `.parsed` is of that type.
             progress: True shows a bar on stderr; a function is called with (finished, total).
 

@@ -20,7 +20,8 @@ class CompletionResult:
         finish_reason: "stop" (end token, stop text, or the constraint is complete), "length", "abort" or "error".
         stop_reason: the stop text or token id that ended it, or None.
         logprobs: per token, if they were asked for.
-        parsed: the value: JSON data for a schema, an instance for a Pydantic class or `output_type`, the text for a choice; else None.
+        parsed: the value: JSON data for a schema, an instance for a Pydantic class or `output_type`, the text for a choice; else None
+            (a regex, a `Grammar`).
         parse_error: why `parsed` is None although a value was to be expected, for instance because `max_tokens` cut the answer.
         error: what failed, if finish_reason is "error".
     """

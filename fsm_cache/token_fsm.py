@@ -136,6 +136,9 @@ class TokenFSM:
 
     def _mask(self, state: int) -> _Mask:
         mask = self._masks.get(state)
+        if mask is None:
+            state = self._machine.mask_state(state)
+            mask = self._masks.get(state)
         if mask is not None:
             self._masks.move_to_end(state)
             return mask

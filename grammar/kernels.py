@@ -858,6 +858,22 @@ def intern_node(memory, kind, a, b, c, parent):
     return make_node(nodes, buckets, header, kind, a, b, c, parent, np.int32(1))
 
 
+@kernel(i4(MEMORY, i4))
+def mask_state(memory, state):
+    """A state with the same mask: inside a key or a distinct item, text that begins nothing seen before does not matter."""
+    nodes, buckets, _, _, _, _, _, header = addresses(memory)
+    kind = nodes[state * NODE + KIND]
+    if kind not in (KEY, ITEM) or nodes[state * NODE + C] != NIL or nodes[state * NODE + B] == OFF:
+        return state
+    parent = nodes[state * NODE + PARENT]
+    seen = nodes[parent * NODE + C]
+    if seen != NIL and seen_below(nodes, seen, nodes[state * NODE + B]) > 0:
+        return state
+    if header[H_NODES] + 1 >= header[H_NODE_CAPACITY]:
+        return np.int32(GROW)
+    return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], OFF, NIL, parent, np.int32(1))
+
+
 @kernel(types.void(MEMORY))
 def rehash_nodes(memory):
     """Enters all nodes into `buckets` (all -1), after the arrays have grown."""

@@ -307,6 +307,14 @@ class Machine:
                 return bool(result)
             self.serve(result)
 
+    def mask_state(self, state: int) -> int:
+        """A state with the same mask as `state`; many states share one."""
+        while True:
+            result = int(kernels.mask_state(self.memory, state))
+            if result >= 0:
+                return result
+            self.serve(result)
+
     def serve(self, code: int) -> None:
         """Does what a kernel asked for by `code`."""
         if code == GROW:

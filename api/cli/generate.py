@@ -17,8 +17,8 @@ from .loading import load
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.prompt is None and args.json_schema == "-":
-        raise UsageError("stdin cannot be both the schema and the prompt")
+    if args.prompt is None and options.reads_stdin(args):
+        raise UsageError("stdin cannot be both the constraint and the prompt")
     params = options.sampling_params(args)
     runtime_options = options.runtime_options(args)
     constraint = options.constraint(args)

@@ -8,9 +8,10 @@ from typing import Any
 
 from ...engine.request import SamplingParams
 from .. import constraints
-from ..constraints import Constraint, ConstraintError
+from ..constraints import Constraint, ConstraintError, Notation
 from ..runtime import RuntimeOptions
 from .errors import UsageError
+from .grammar_source import read_grammar
 from .schema_source import read_schema
 
 
@@ -45,7 +46,7 @@ def constraint(args: argparse.Namespace) -> Constraint | None:
     """The one constraint of the command line.
 
     Raises:
-        UsageError: several, or a schema that cannot be read.
+        UsageError: several, or a schema or grammar that cannot be read.
         GrammarError: it cannot be enforced.
     """
     builders: dict[str, Any] = {
@@ -53,7 +54,12 @@ def constraint(args: argparse.Namespace) -> Constraint | None:
         "--json-object": args.json_object and (lambda: constraints.of_json_object(field="--json-object")),
         "--regex": args.regex is not None and (lambda: constraints.of_regex(args.regex, field="--regex")),
         "--choice": args.choice is not None and (lambda: constraints.of_choice(args.choice, field="--choice")),
+        "--lark": args.lark is not None and (lambda: _grammar_constraint("lark", args.lark, start=args.lark_start)),
+        "--gbnf": args.gbnf is not None and (lambda: _grammar_constraint("gbnf", args.gbnf)),
+        "--ebnf": args.ebnf is not None and (lambda: _grammar_constraint("ebnf", args.ebnf)),
     }
+    if args.lark_start is not None and args.lark is None:
+        raise UsageError("--lark-start needs --lark")
     try:
         return constraints.the_only([(field, build) for field, build in builders.items() if build])
     except ConstraintError as error:
@@ -63,6 +69,15 @@ def constraint(args: argparse.Namespace) -> Constraint | None:
 def schema_constraint(source: str) -> Constraint:
     """The constraint of a schema given by file, inline or by name."""
     return constraints.of_schema(read_schema(source), field="--json-schema")
+
+
+def reads_stdin(args: argparse.Namespace) -> bool:
+    """Whether the constraint is to be read from stdin."""
+    return "-" in (args.json_schema, args.lark, args.gbnf, args.ebnf)
+
+
+def _grammar_constraint(notation: Notation, source: str, *, start: str | None = None) -> Constraint:
+    return constraints.of_grammar(notation, read_grammar(source, notation), field=f"--{notation}", start=start)
 
 
 def api_keys(args: argparse.Namespace) -> tuple[str, ...]:

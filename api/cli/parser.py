@@ -12,6 +12,7 @@ examples:
   formcast generate smollm2-135m "Ada Lovelace, ada@engines.example" --json-schema formcast:contact | jq .
   formcast generate smollm2-135m "Is water wet?" --choice yes no
   echo "A date:" | formcast generate smollm2-135m --raw --regex '\\d{4}-\\d\\d-\\d\\d'
+  formcast generate smollm2-135m "Tails or heads?" --lark 'start: ("heads" | "tails") "!"~1..3'
 """
 
 
@@ -130,6 +131,10 @@ def _add_constraints(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--json-object", action="store_true", default=None, help="any JSON object")
     group.add_argument("--regex", metavar="R", help="the whole answer matches it")
     group.add_argument("--choice", nargs="+", metavar="TEXT", help="the answer is one of these")
+    group.add_argument("--lark", metavar="GRAMMAR", help="a text of a Lark grammar: file, inline, or formcast:NAME for a shipped one")
+    group.add_argument("--lark-start", metavar="RULE", help="where the Lark grammar starts (start)")
+    group.add_argument("--gbnf", metavar="GRAMMAR", help="the same for a grammar in the notation of llama.cpp; it starts with root")
+    group.add_argument("--ebnf", metavar="GRAMMAR", help="the same for W3C-style EBNF; it starts with root")
 
 
 def _add_sampling(parser: argparse.ArgumentParser) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,20 @@ def read_schema(source: str) -> Any:
     return schema
 
 
-def read_text(source: str) -> str:
-    """The text of a file, of stdin (`-`), or the source itself if it is JSON."""
+def looks_like_json(source: str) -> bool:
+    """Whether a source is more likely JSON than the name of a file."""
+    return source.lstrip().startswith(_JSON_STARTS)
+
+
+def read_text(source: str, is_inline: Callable[[str], bool] = looks_like_json) -> str:
+    """The text of a file, of stdin (`-`), or the source itself if it is inline and no file has that name.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     if source == "-":
         return _decode(sys.stdin.buffer.read(), "stdin")
-    if source.lstrip().startswith(_JSON_STARTS) and not _is_file(source):
+    if is_inline(source) and not _is_file(source):
         return source
     try:
         return _decode(Path(source).read_bytes(), source)
@@ -68,5 +78,5 @@ def _parse(text: str, source: str) -> Any:
 
 
 def shown(source: str) -> str:
-    """A source as messages name it: inline JSON can be long."""
+    """A source as messages name it: an inline one can be long."""
     return source if len(source) <= 80 else source[:80] + "..."

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from ...grammar.errors import GrammarError, LimitError
 from .. import constraints
-from ..constraints import Constraint, ConstraintError
+from ..constraints import Constraint, ConstraintError, Notation
 from .errors import ApiError, bad_request
 from .protocol import GenerationBody, ResponseFormat, StructuredOutputs
 
 Candidate = tuple[str, Callable[[], Constraint]]
 
 _WHITESPACE_WORDS = ("bounded", "compact", "any")
+_BNF_RULE = re.compile(r"^[ \t]*[\w.-]+\s*::=", re.MULTILINE)
+_FORMAT_FIELDS = ("json_schema", "grammar", "regex", "choice")
 
 
 def from_body(body: GenerationBody) -> Constraint | None:
@@ -22,7 +25,12 @@ def from_body(body: GenerationBody) -> Constraint | None:
     Raises:
         ApiError: 400, if several are given (the message names them), or if one is empty or cannot be enforced.
     """
-    candidates = [*_response_format(body.response_format), *_structured_outputs(body.structured_outputs), *_guided(body)]
+    candidates = [
+        *_response_format(body.response_format),
+        *_structured_outputs(body.structured_outputs),
+        *_guided(body),
+        *_top_level(body),
+    ]
     try:
         return constraints.the_only(candidates)
     except ConstraintError as error:
@@ -40,16 +48,20 @@ def refused(error: GrammarError, *, field: str) -> ApiError:
 def _response_format(given: ResponseFormat | None) -> list[Candidate]:
     if given is None:
         return []
-    if given.type != "json_schema" and given.json_schema is not None:
-        raise bad_request(
-            f"'json_schema' does not go with type '{given.type}'",
-            param="response_format.json_schema",
-        )
+    for field in _FORMAT_FIELDS:
+        if given.type != field and getattr(given, field) is not None:
+            raise bad_request(f"'{field}' does not go with type '{given.type}'", param=f"response_format.{field}")
+    if given.type == "text":
+        return []
     if given.type == "json_object":
         return [_json_object("response_format", {})]
     if given.type == "json_schema":
         return [_json_schema_format(given)]
-    return []
+    found = _candidates("response_format.", None, given.regex, given.choice, given.grammar, {})
+    if not found:
+        field = f"response_format.{given.type}"
+        raise bad_request(f"type '{given.type}' needs '{field}'", param=field, code="missing_value")
+    return found
 
 
 def _json_schema_format(given: ResponseFormat) -> Candidate:
@@ -67,7 +79,7 @@ def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:
         return []
     compact = bool(given.disable_any_whitespace)
     options = _whitespace(given.whitespace_pattern, compact=compact, field="structured_outputs.whitespace_pattern")
-    found = _candidates("structured_outputs.", given.json_, given.regex, given.choice, options)
+    found = _candidates("structured_outputs.", given.json_, given.regex, given.choice, given.grammar, options)
     if given.json_object:
         found.append(_json_object("structured_outputs.json_object", options))
     if not found:
@@ -77,10 +89,23 @@ def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:
 
 def _guided(body: GenerationBody) -> list[Candidate]:
     options = _whitespace(body.guided_whitespace_pattern, compact=False, field="guided_whitespace_pattern")
-    return _candidates("guided_", body.guided_json, body.guided_regex, body.guided_choice, options)
+    return _candidates("guided_", body.guided_json, body.guided_regex, body.guided_choice, body.guided_grammar, options)
 
 
-def _candidates(prefix: str, schema: Any, regex: str | None, choice: list[str] | None, options: dict[str, Any]) -> list[Candidate]:
+def _top_level(body: GenerationBody) -> list[Candidate]:
+    found = _candidates("", None, body.regex, None, None, {})
+    if body.json_schema is not None:
+        found.append(_json_schema("json_schema", body.json_schema, {}))
+    if body.grammar is not None:
+        found.append(_grammar("grammar", body.grammar, "gbnf"))
+    if body.ebnf is not None:
+        found.append(_grammar("ebnf", body.ebnf, "ebnf"))
+    return found
+
+
+def _candidates(
+    prefix: str, schema: Any, regex: str | None, choice: list[str] | None, grammar: str | None, options: dict[str, Any]
+) -> list[Candidate]:
     found: list[Candidate] = []
     if schema is not None:
         found.append(_json_schema(prefix + "json", schema, options))
@@ -88,7 +113,18 @@ def _candidates(prefix: str, schema: Any, regex: str | None, choice: list[str] |
         found.append((prefix + "regex", lambda: constraints.of_regex(regex, field=prefix + "regex")))
     if choice is not None:
         found.append((prefix + "choice", lambda: constraints.of_choice(choice, field=prefix + "choice")))
+    if grammar is not None:
+        found.append(_grammar(prefix + "grammar", grammar, _notation_of(grammar)))
     return found
+
+
+def _grammar(field: str, text: str, notation: Notation) -> Candidate:
+    return field, lambda: constraints.of_grammar(notation, text, field=field)
+
+
+def _notation_of(text: str) -> Notation:
+    """vLLM takes two notations in one field. A line that begins a rule with `name ::=` is in no Lark grammar."""
+    return "ebnf" if _BNF_RULE.search(text) else "lark"
 
 
 def _json_schema(field: str, schema: Any, options: dict[str, Any]) -> Candidate:

@@ -1,7 +1,7 @@
 """Request bodies of `/v1/chat/completions` and `/v1/completions`.
 
-The fields are OpenAI's, plus those that users of vLLM send. A field of the protocol that is not built yet is present here as
-`Unsupported`, so that it is refused by name and never ignored.
+The fields are OpenAI's, plus those that users of vLLM, SGLang and llama.cpp send. A field of the protocol that is not built yet is
+present here as `Unsupported`, so that it is refused by name and never ignored.
 """
 
 from __future__ import annotations
@@ -34,8 +34,13 @@ class JsonSchemaFormat(StrictModel):
 
 
 class ResponseFormat(StrictModel):
-    type: Literal["text", "json_object", "json_schema"]
+    """OpenAI's `response_format`, and the same for the other constraints: `{"type": "regex", "regex": ...}`."""
+
+    type: Literal["text", "json_object", "json_schema", "grammar", "regex", "choice"]
     json_schema: JsonSchemaFormat | None = None
+    grammar: str | None = None
+    regex: str | None = None
+    choice: list[str] | None = None
 
 
 class StructuredOutputs(StrictModel):
@@ -47,7 +52,7 @@ class StructuredOutputs(StrictModel):
     json_object: bool | None = None
     whitespace_pattern: str | None = None
     disable_any_whitespace: bool | None = None
-    grammar: Unsupported = None
+    grammar: str | None = None
     structural_tag: Unsupported = None
 
 
@@ -83,7 +88,13 @@ class GenerationBody(StrictModel):
     guided_regex: str | None = None
     guided_choice: list[str] | None = None
     guided_whitespace_pattern: str | None = None
-    guided_grammar: Unsupported = None
+    guided_grammar: str | None = None
+
+    # Top-level spellings of llama.cpp (`grammar`, in GBNF) and of SGLang (the others).
+    grammar: str | None = None
+    ebnf: str | None = None
+    regex: str | None = None
+    json_schema: Any = None
 
     user: str | None = None
     metadata: dict[str, str] | None = None
@@ -92,10 +103,8 @@ class GenerationBody(StrictModel):
         """Raise for what this endpoint knows by name and cannot do."""
         if self.stream_options is not None and not self.stream:
             raise bad_request("'stream_options' is only allowed with 'stream': true", param="stream_options")
-        if self.guided_grammar is not None:
-            raise not_supported("'guided_grammar'", param="guided_grammar")
         if self.structured_outputs is not None:
-            _refuse_set(self.structured_outputs, ("grammar", "structural_tag"), prefix="structured_outputs.")
+            _refuse_set(self.structured_outputs, ("structural_tag",), prefix="structured_outputs.")
 
 
 class ChatCompletionBody(GenerationBody):

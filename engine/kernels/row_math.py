@@ -1,4 +1,4 @@
-"""What lies between the matrix products of a decoder layer, compiled for a CPU: norms, rotary embedding, gated activation.
+"""What lies between the matrix products of a decoder layer, compiled for a CPU: norms, rotary embedding, activation, quantisation.
 
 Everything is float32 and works on rows: a row's result depends on that row alone. Tensors are contiguous and on the CPU.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -21,6 +22,11 @@ from .parallel import KERNEL, bits_of, claim, float_of, pointer, run
 _FAST = {"contract", "nsz", "reassoc"}
 _WORTH_A_TEAM = 100_000
 """Elements from which several threads are worth their start."""
+_ZERO_BELOW = np.float32(1e-30)
+"""Rows whose magnitudes are all below this are quantised to zeros."""
+_FINE_STEPS = 254
+"""Steps between two integers that the second byte of a quantised value tells apart: its half is 127."""
+_MAGNITUDE, _INFINITY = np.int32(0x7FFFFFFF), np.int32(0x7F800000)
 _NONE = 0
 """The address of a tensor that is not given."""
 
@@ -168,6 +174,56 @@ def _gate(words):
             _gelu_gate(gate, up, target)
 
 
+@numba.njit(cache=True)
+def _quantize_row(row, coarse, fine):
+    """Fills `coarse` and `fine`, and returns the scale: NaN for a row with a value that is not finite."""
+    bits = row.view(np.int32)
+    largest = np.int32(0)
+    for i in range(bits.shape[0]):
+        largest = max(largest, np.int32(bits[i] & _MAGNITUDE))
+    magnitude = np.int32(largest).view(np.float32)
+    if largest >= _INFINITY or magnitude < _ZERO_BELOW:
+        coarse[:] = 0
+        fine[:] = 0
+        return np.float32(np.nan) if largest >= _INFINITY else np.float32(0.0)
+    factor = np.float32(127.0) / magnitude
+    for i in range(row.shape[0]):
+        value = row[i] * factor
+        whole = np.rint(value)
+        coarse[i] = np.int8(whole)
+        fine[i] = np.int8(np.rint((value - whole) * np.float32(_FINE_STEPS)))
+    return magnitude / np.float32(127.0)
+
+
+@numba.cfunc(KERNEL, cache=True)
+def _quantize(words):
+    num_rows, rows, out, scales, width = words[1], words[2], words[3], words[4], words[5]
+    while True:
+        row = claim(words)
+        if row >= num_rows:
+            return
+        coarse = numba.carray(pointer(out + row * width), (width,), np.int8)
+        fine = numba.carray(pointer(out + (num_rows + row) * width), (width,), np.int8)
+        _floats(scales, num_rows)[row] = _quantize_row(_floats(rows + row * width * 4, width), coarse, fine)
+
+
+@numba.njit(fastmath={"contract"}, cache=True)
+def _combine_row(coarse, fine, scale):
+    for i in range(coarse.shape[0]):
+        coarse[i] = (coarse[i] + fine[i] * np.float32(1.0 / _FINE_STEPS)) * scale
+
+
+@numba.cfunc(KERNEL, cache=True)
+def _combine(words):
+    num_rows, products, scales, width = words[1], words[2], words[3], words[4]
+    while True:
+        row = claim(words)
+        if row >= num_rows:
+            return
+        coarse, fine = _floats(products + row * width * 4, width), _floats(products + (num_rows + row) * width * 4, width)
+        _combine_row(coarse, fine, _floats(scales, num_rows)[row])
+
+
 def norm(rows: torch.Tensor, weights: NormWeights) -> torch.Tensor:
     """rows [T, C] -> [T, C]"""
     num_rows, width = rows.shape
@@ -246,3 +302,33 @@ def gate(rows: torch.Tensor, activation: Activation) -> torch.Tensor:
     words = (rows.data_ptr(), out.data_ptr(), width, int(activation))
     run(_gate, num_rows, words, parallel=rows.numel() > _WORTH_A_TEAM // 4)
     return out
+
+
+class QuantizedRows(NamedTuple):
+    """Rows [T, K] as integers: scale * (coarse + fine / 254).
+
+    Attributes:
+        integers: [2 * T, K] int8 from -127 to 127: the coarse parts of all rows, then the fine ones.
+        scales: [T] float32, NaN for a row that is not finite.
+    """
+
+    integers: torch.Tensor
+    scales: torch.Tensor
+
+
+def quantize_rows(rows: torch.Tensor) -> QuantizedRows:
+    """Each row [K] to two bytes a value and one scale. The error is at most the row's largest magnitude / 64516."""
+    num_rows, width = rows.shape
+    integers = torch.empty(2 * num_rows, width, dtype=torch.int8)
+    scales = torch.empty(num_rows)
+    words = (rows.data_ptr(), integers.data_ptr(), scales.data_ptr(), width)
+    run(_quantize, num_rows, words, parallel=rows.numel() > _WORTH_A_TEAM)
+    return QuantizedRows(integers, scales)
+
+
+def combine_rows(products: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """What linear products [2 * T, N] of `QuantizedRows.integers` stand for, in their place -> [T, N]"""
+    num_rows = products.shape[0] // 2
+    words = (products.data_ptr(), scales.data_ptr(), products.shape[1])
+    run(_combine, num_rows, words, parallel=products.numel() > _WORTH_A_TEAM)
+    return products[:num_rows]

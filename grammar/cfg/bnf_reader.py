@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from ..errors import GrammarError, LimitError
+from ..errors import GrammarError
 from ..languages import MAX_CODE_POINT
 from ..limits import Limits
 from ..regex import Language
@@ -257,7 +257,8 @@ class BnfReader(Cursor):
             return self._code_point(start, _HEX_ESCAPES[kind])
         if kind and kind in self.escapes:
             return ord(self.escapes[kind])
-        raise GrammarError(f"the escape \\{kind} is unknown", position=start, expected=tuple("\\" + e for e in (*self.escapes, *_HEX_ESCAPES)))
+        known = tuple(f"\\{escape}" for escape in (*self.escapes, *_HEX_ESCAPES))
+        raise GrammarError(f"the escape \\{kind} is unknown", position=start, expected=known)
 
     def _code_point(self, start: int, size: int) -> int:
         digits = self.text[self.pos : self.pos + size]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..languages import CharAutomaton
 from ..limits import Limits
-from ..machine import Machine, PositionParts
 from ..lowering import Lowering
+from ..machine import Machine, PositionParts
 from ..regex import Language
 from .guards import Guards
 from .ir import ContextFreeGrammar

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from ..errors import LimitError
 from ..limits import Limits
-from ..regex import CharSet
-from ..regex import nodes
+from ..regex import CharSet, nodes
 from ..regex.budget import Budget
 from ..regex.charset import NO_CHARS
 from ..regex.derivative import locate, row

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Union
 
 from ..regex import Language
 
@@ -77,8 +76,8 @@ class Difference:
     position: int
 
 
-Atom = Union[Terminal, Lexeme, Reference]
-Symbol = Union[Terminal, Lexeme, Reference, Repeat, Difference]
+Atom = Terminal | Lexeme | Reference
+Symbol = Terminal | Lexeme | Reference | Repeat | Difference
 Alternative = tuple[Symbol, ...]
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Union
 
 from ..errors import GrammarError
 from ..limits import Limits
@@ -71,8 +70,8 @@ class Repeated:
     high: int | None
 
 
-Value = Union[Name, Written, Usage]
-LarkSymbol = Union[Name, Written, Usage, Part, Repeated]
+Value = Name | Written | Usage
+LarkSymbol = Name | Written | Usage | Part | Repeated
 Body = tuple[tuple[LarkSymbol, ...], ...]
 
 

@@ -12,18 +12,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from functools import lru_cache, reduce
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..errors import GrammarError
 from ..limits import Limits
-from ..regex import CharSet
-from ..regex import nodes
+from ..regex import CharSet, nodes
 from ..regex.budget import Budget
 from ..regex.charset import partition
 from ..regex.derivative import locate, row
 from ..regex.emptiness import is_live
 from ..regex.nodes import ANYTHING, EMPTY, EPSILON, Node
+from ..regex.parser import Group
 from ..regex.python import PythonParser
 from ..regex.syntax import (
     After,
@@ -53,15 +53,16 @@ class OrderedParser(PythonParser):
     def __init__(self, text: str, limits: Limits):
         super().__init__(text, Budget(replace(limits, max_depth=min(limits.max_depth, _MAX_DEPTH))))
 
-    def _finish_branch(self, group) -> None:
+    def _finish_branch(self, group: Group) -> None:
         self._flush(group)
         parts = group.parts
         group.branches.append(parts[0] if len(parts) == 1 else Sequence(tuple(parts)))
         group.parts = []
 
-    def _finish_group(self, group) -> Item:
+    def _finish_group(self, group: Group) -> Item:
         self._finish_branch(group)
-        return group.branches[0] if len(group.branches) == 1 else Alternatives(tuple(group.branches))
+        branches = [branch for branch in group.branches if not isinstance(branch, str)]
+        return branches[0] if len(branches) == 1 else Alternatives(tuple(branches))
 
     def _repeat(self, size: int, lo: int, hi: int | None) -> None:
         position = self.pos
@@ -324,8 +325,9 @@ class OrderedMatcher:
         if isinstance(item, Node):
             return nodes.cat(item, rest)
         if isinstance(item, Sequence):
-            starts = _starts(item.parts, num_read)
-            return reduce(lambda after, pair: self._texts(pair[0], after, seen, pair[1]), reversed(list(zip(item.parts, starts, strict=True))), rest)
+            for part, start in reversed(list(zip(item.parts, _starts(item.parts, num_read), strict=True))):
+                rest = self._texts(part, rest, seen, start)
+            return rest
         if isinstance(item, Alternatives):
             return nodes.alt([self._texts(part, rest, seen, num_read) for part in item.parts])
         if isinstance(item, Repetition):

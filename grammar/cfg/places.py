@@ -8,7 +8,7 @@ no tree, so places that read the same texts are merged as far as that is cheap.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Union
+from typing import NamedTuple
 
 from ..errors import GrammarError
 from ..regex import CharSet
@@ -34,7 +34,7 @@ class Growth(NamedTuple):
     symbol: int
 
 
-Segment = Union[Tail, Growth]
+Segment = Tail | Growth
 Segments = tuple[Segment, ...]
 
 
@@ -59,7 +59,7 @@ class AnyOf(NamedTuple):
     places: frozenset[Place]
 
 
-Position = Union[Place, AnyOf]
+Position = Place | AnyOf
 Path = tuple[Position, ...]
 
 
@@ -124,7 +124,7 @@ class Places:
                 self._begin(place.segment.symbols, (), place, found)
             else:
                 self._grow(place.segment, place, found)
-        return Expansion(any(place.skippable for place in places), _merged(found))
+        return Expansion(any(place.skippable for place in places), _merged(self._needed(found)))
 
     # --- what comes first ------------------------------------------------------------------------------------------
 
@@ -160,6 +160,28 @@ class Places:
         for symbol in self._growths(growth.goal).heads(growth.symbol):
             for parent in corners.parents(symbol):
                 self._begin(parent.rest, self._growth(growth.goal, parent.head, parent.rest), place, found)
+
+    def _needed(self, found: list[tuple[Leaf, Path]]) -> list[tuple[Leaf, Path]]:
+        """Leaves out `(leaf, path, rest)` where `(leaf, path)` reads as much: after a growth of a goal into itself, a rest that the same
+        growth adds. Otherwise the stack of `s: s s s | s s | "a"` would get higher with each "a"."""
+        if not self._outcomes.unguarded:
+            return found
+        known = set(found)
+
+        def is_needed(leaf: Leaf, path: Path) -> bool:
+            return len(path) < 2 or (leaf, path[:-1]) not in known or not self._adds(path[-2], path[-1])
+
+        return [(leaf, path) for leaf, path in found if is_needed(leaf, path)]
+
+    def _adds(self, before: Position, last: Position) -> bool:
+        """Whether a growth reads everything that `last` reads after it."""
+        if isinstance(before, AnyOf) or isinstance(last, AnyOf):
+            return False
+        growth, tail = before.segment, last.segment
+        if not isinstance(growth, Growth) or not isinstance(tail, Tail) or growth.symbol != growth.goal:
+            return False
+        corners = self._corners(growth.goal)
+        return any(parent.rest == tail.symbols and corners.same_as(parent.head) == growth.goal for parent in corners.parents(growth.goal))
 
     def _growths(self, goal: int) -> Growths:
         found = self._by_goal.get(goal)
@@ -259,18 +281,24 @@ def _merged(found: list[tuple[Leaf, Path]]) -> tuple[Alternative, ...]:
 
 
 def _joined(paths: list[Path]) -> list[Path]:
+    """Paths with AnyOf where several differ in one position only."""
     longest = max(len(path) for path in paths)
     at = longest - 1
     while len(paths) > 1 and at >= 0:
-        groups: dict[tuple[Path, Path] | Path, list[Path]] = {}
+        groups: dict[object, list[Path]] = {}
         for path in paths:
-            key = (path[:at], path[at + 1 :]) if len(path) > at else path
-            groups.setdefault(key, []).append(path)
+            groups.setdefault((path[:at], path[at + 1 :]) if len(path) > at else path, []).append(path)
         if len(groups) < len(paths):
-            paths = [group[0] if len(group) == 1 else (*group[0][:at], _any_of(path[at] for path in group), *group[0][at + 1 :]) for group in groups.values()]
+            paths = [_joined_at(at, group) for group in groups.values()]
             at = longest
         at -= 1
     return paths
+
+
+def _joined_at(at: int, paths: list[Path]) -> Path:
+    """One path for several that are equal but for one position."""
+    first = paths[0]
+    return first if len(paths) == 1 else (*first[:at], _any_of(path[at] for path in paths), *first[at + 1 :])
 
 
 def _any_of(positions: Iterable[Position]) -> AnyOf:

@@ -16,15 +16,18 @@ import pytest
 from api_fakes import echoes, fails, fake_runtime, says
 from api_processes import FORMCAST, run_formcast
 
-from formcast.api.cli import schema_source
+from formcast import schemas
+from formcast.api.cli import options, schema_source
 from formcast.api.cli.answer import stream_answer
 from formcast.api.cli.chat import Conversation
 from formcast.api.cli.errors import CommandFailed, UsageError
 from formcast.api.cli.main import main
+from formcast.api.cli.parser import build_parser
 from formcast.api.jobs import Job
 from formcast.api.prompts import Prompt
 from formcast.engine.request import GenerationError, SamplingParams
 from formcast.grammar.errors import GrammarError
+from formcast.grammar.grammar import Grammar
 
 
 def one_line(text: str) -> bool:
@@ -78,6 +81,21 @@ def test_bad_flags_are_one_line_and_2(arguments: list[str], capsys: pytest.Captu
         (["generate", "m", "x", "--gpu-memory-utilization", "2"], "gpu_memory_utilization"),
         (["generate", "m", "x", "--regex", "("], "position"),
         (["generate", "m", "x", "--regex", "a", "--choice", "b"], "'--regex' and '--choice'"),
+        (["generate", "m", "x", "--lark", 'start: "a"', "--gbnf", 'root ::= "a"'], "'--lark' and '--gbnf'"),
+        (["generate", "m", "x", "--ebnf", "root ::= 'a'", "--json-object"], "'--json-object' and '--ebnf'"),
+        (["generate", "m", "x", "--lark", "start: word"], "at position 7"),
+        (["generate", "m", "x", "--lark", 'start: a\na: "x" ('], "in line 2, column 9"),
+        (["generate", "m", "x", "--lark", 'other: "a"'], "start"),
+        (["generate", "m", "x", "--lark", 'start: "a"', "--lark-start", "other"], "other"),
+        (["generate", "m", "x", "--lark-start", "other"], "--lark-start needs --lark"),
+        (["generate", "m", "x", "--lark", "start: start"], "start"),
+        (["generate", "m", "x", "--gbnf", 'root ::= "a'], "at position 9"),
+        (["generate", "m", "x", "--ebnf", "root ::= 'a' )"], "at position 13"),
+        (["generate", "m", "x", "--lark", "/no/such/file.lark"], "cannot read /no/such/file.lark"),
+        (["generate", "m", "x", "--lark", "formcast:semvar"], "did you mean semver"),
+        (["generate", "m", "x", "--gbnf", "formcast:semver"], "a grammar for --lark"),
+        (["generate", "m", "--gbnf", "-"], "stdin"),
+        (["chat", "m", "--lark", "start: word"], "at position 7"),
         (["generate", "m", "x", "--json-schema", "{"], "not valid JSON"),
         (["generate", "m", "x", "--json-schema", "[]"], "a schema is an object or a boolean"),
         (["generate", "m", "x", "--json-schema", '{"type": "objekt"}'], "/type"),
@@ -140,6 +158,39 @@ def test_inline_schemas(source: str, schema: Any):
 
 def test_shipped_schemas_are_found():
     assert isinstance(schema_source.read_schema("formcast:contact"), dict)
+
+
+@pytest.mark.parametrize(
+    ("flag", "text", "admits", "refuses"),
+    [
+        ("--lark", 'start: "a"+', "aa", "ab"),
+        ("--gbnf", 'root ::= "a"+', "aa", "ab"),
+        ("--ebnf", "root ::= 'a'+", "aa", "ab"),
+    ],
+)
+@pytest.mark.parametrize("in_file", [False, True])
+def test_grammars_are_read(flag: str, text: str, admits: str, refuses: str, in_file: bool, tmp_path: Path):
+    file = tmp_path / "grammar"
+    file.write_text(text)
+    constraint = options.constraint(build_parser().parse_args(["chat", "m", flag, str(file) if in_file else text]))
+    assert constraint is not None
+    assert (constraint.field, constraint.parse) == (flag, None)
+    assert constraint.grammar.accepts(admits)
+    assert not constraint.grammar.accepts(refuses)
+
+
+def test_a_lark_grammar_starts_where_it_is_told():
+    text = 'start: "a"\nother: "b"'
+    constraint = options.constraint(build_parser().parse_args(["chat", "m", "--lark", text, "--lark-start", "other"]))
+    assert constraint is not None
+    assert constraint.grammar.accepts("b")
+
+
+@pytest.mark.parametrize(("name", "flag"), [("semver", "--lark"), ("csv_row", "--gbnf"), ("css_color", "--ebnf")])
+def test_shipped_grammars_are_found(name: str, flag: str):
+    constraint = options.constraint(build_parser().parse_args(["chat", "m", flag, f"formcast:{name}"]))
+    assert constraint is not None
+    assert constraint.grammar.kind == flag.removeprefix("--")
 
 
 def test_a_schema_nested_without_end_is_bad_input():
@@ -233,6 +284,13 @@ def test_generate_continues_raw_text_by_regex(model: str):
     done = run_formcast("generate", model, "Call me at ", "--raw", "--regex", r"[0-9]{3}-[0-9]{4}")
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"[0-9]{3}-[0-9]{4}\n", done.stdout)
+
+
+@pytest.mark.slow
+def test_generate_obeys_a_shipped_grammar(model: str):
+    done = run_formcast("generate", model, "The newest version is ", "--raw", "--lark", "formcast:semver", "--max-tokens", "200")
+    assert done.returncode == 0, done.stderr
+    assert Grammar.lark(schemas.load_grammar("semver").text).accepts(done.stdout.removesuffix("\n"))
 
 
 @pytest.mark.slow

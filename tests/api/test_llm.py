@@ -17,6 +17,7 @@ from formcast.api.llm import LLM
 from formcast.api.prompts import ContextLengthExceeded
 from formcast.engine.request import InvalidRequest, SamplingParams
 from formcast.grammar.errors import GrammarError
+from formcast.grammar.grammar import Grammar
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
@@ -107,6 +108,9 @@ def test_a_model_without_template_cannot_chat():
         ({"schema": Fruit}, '{"name": "fig", "grams": 5}', Fruit(name="fig", grams=5)),
         ({"choice": ["yes", "no"]}, "no", "no"),
         ({"regex": "a+"}, "aaa", None),
+        ({"grammar": Grammar.lark('start: "[" start "]" | "1"')}, "[[1]]", None),
+        ({"grammar": Grammar.gbnf('root ::= "[" root "]" | "1"')}, "[[1]]", None),
+        ({"grammar": Grammar.ebnf("root ::= '[' root ']' | '1'")}, "[[1]]", None),
         ({"output_type": list[int]}, "[1, 2]", [1, 2]),
         ({"output_type": Colour}, '"red"', Colour.RED),
         ({"output_type": Point}, '{"x": 1, "y": 2}', Point(1, 2)),
@@ -148,7 +152,12 @@ def test_a_validator_that_no_schema_can_say_leaves_no_value():
 
 @pytest.mark.parametrize(
     "given",
-    [{"schema": SCHEMA, "regex": "a"}, {"choice": ["a"], "output_type": int}, {"schema": True, "choice": ["a"], "regex": "b"}],
+    [
+        {"schema": SCHEMA, "grammar": Grammar.lark('start: "a"')},
+        {"schema": SCHEMA, "regex": "a"},
+        {"choice": ["a"], "output_type": int},
+        {"schema": True, "choice": ["a"], "regex": "b"},
+    ],
 )
 def test_two_constraints_are_refused_by_name(given: dict[str, Any]):
     model = llm(echoes)

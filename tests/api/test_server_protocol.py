@@ -19,6 +19,9 @@ from formcast.grammar.errors import GrammarError, LimitError
 HELLO = {"model": "fake", "messages": [{"role": "user", "content": "hello"}]}
 COMPLETION = {"model": "fake", "prompt": "hello"}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+LARK = 'start: "(" start ")" | "x"'
+GBNF = 'root ::= "(" root ")" | "x"'
+EBNF = "root\n  ::= '(' root ')' | 'x'"
 CHAT = "/v1/chat/completions"
 
 
@@ -124,6 +127,21 @@ def test_logprobs_name_tokens_by_their_bytes():
         ({"guided_json": SCHEMA}, '{"a": 1}', "{}"),
         ({"guided_regex": "[0-9]{2}"}, "12", "1"),
         ({"guided_choice": ["yes", "no"]}, "yes", ""),
+        ({"structured_outputs": {"grammar": LARK}}, "((x))", "((x)"),
+        ({"structured_outputs": {"grammar": GBNF}}, "((x))", "((x)"),
+        ({"structured_outputs": {"grammar": EBNF}}, "((x))", "((x)"),
+        ({"structured_outputs": {"grammar": 'start: "root ::= a" // ::='}}, "root ::= a", "a"),
+        ({"guided_grammar": LARK}, "(x)", "x)"),
+        ({"guided_grammar": "# two rules\nroot ::= one\none ::= [a-c]"}, "b", "d"),
+        ({"response_format": {"type": "grammar", "grammar": GBNF}}, "(x)", "x)"),
+        ({"response_format": {"type": "grammar", "grammar": LARK}}, "(x)", "x)"),
+        ({"response_format": {"type": "regex", "regex": "[0-9]{2}"}}, "12", "1"),
+        ({"response_format": {"type": "choice", "choice": ["yes", "no"]}}, "yes", ""),
+        ({"grammar": GBNF}, "(x)", "x)"),
+        ({"ebnf": EBNF}, "(x)", "x)"),
+        ({"regex": "[0-9]{2}"}, "12", "1"),
+        ({"json_schema": json.dumps(SCHEMA)}, '{"a": 1}', "{}"),
+        ({"json_schema": SCHEMA}, '{"a": 1}', "{}"),
     ],
 )
 @pytest.mark.parametrize(("path", "base"), [(CHAT, HELLO), ("/v1/completions", COMPLETION)])
@@ -245,12 +263,36 @@ BAD_REQUESTS = [
     (chat(structured_outputs={"choice": []}), "structured_outputs.choice", "structured_outputs.choice"),
     (chat(structured_outputs={}), "structured_outputs", "no constraint"),
     (chat(structured_outputs={"json_object": False}), "structured_outputs", "no constraint"),
-    (chat(structured_outputs={"grammar": "root ::= x"}), "structured_outputs.grammar", "not supported yet"),
-    (chat(structured_outputs={"grammar": ""}), "structured_outputs.grammar", "not supported yet"),
+    (chat(structured_outputs={"grammar": "root ::= x"}), "structured_outputs.grammar", "at position 9"),
+    (chat(structured_outputs={"grammar": "start: x"}), "structured_outputs.grammar", "at position 7"),
+    (chat(structured_outputs={"grammar": ""}), "structured_outputs.grammar", "structured_outputs.grammar"),
+    (chat(structured_outputs={"grammar": 'start: a\na: "x" ('}), "structured_outputs.grammar", "in line 2, column 9"),
+    (chat(structured_outputs={"structural_tag": {}}), "structured_outputs.structural_tag", "not supported yet"),
     (chat(structured_outputs={"regx": "a"}), "structured_outputs.regx", "'regex'"),
     (chat(structured_outputs={"regex": "a", "choice": ["a"]}), "structured_outputs.choice", "'structured_outputs.regex'"),
     (chat(guided_json={}, response_format={"type": "json_object"}), "guided_json", "'response_format' and 'guided_json'"),
-    (chat(guided_grammar="x"), "guided_grammar", "not supported yet"),
+    (chat(guided_json={}, grammar=GBNF), "grammar", "'guided_json' and 'grammar'"),
+    (chat(regex="a", ebnf=EBNF), "ebnf", "'regex' and 'ebnf'"),
+    (
+        chat(structured_outputs={"grammar": LARK}, guided_grammar=LARK),
+        "guided_grammar",
+        "'structured_outputs.grammar' and 'guided_grammar'",
+    ),
+    (chat(response_format={"type": "regex", "regex": "a"}, regex="a"), "regex", "'response_format.regex' and 'regex'"),
+    (chat(guided_grammar="x"), "guided_grammar", "position"),
+    (chat(guided_grammar=["x"]), "guided_grammar", "string"),
+    (chat(grammar=LARK), "grammar", "position"),
+    (chat(grammar='root ::= "a" root'), "grammar", "root"),
+    (chat(ebnf='root ::= "a'), "ebnf", "at position 9"),
+    (chat(regex="("), "regex", "position"),
+    (chat(json_schema="{"), "json_schema", "json_schema"),
+    (chat(json_schema={"type": "objekt"}), "json_schema", "/type"),
+    (chat(json_schema=[1]), "json_schema", "an object or a boolean"),
+    (chat(response_format={"type": "grammar"}), "response_format.grammar", "needs"),
+    (chat(response_format={"type": "regex", "choice": ["a"]}), "response_format.choice", "does not go with"),
+    (chat(response_format={"type": "choice", "choice": []}), "response_format.choice", "at least one"),
+    (chat(response_format={"type": "grammar", "grammar": "root ::= ("}), "response_format.grammar", "position"),
+    (chat(response_format={"type": "structural_tag"}), "response_format.type", "'grammar'"),
 ]
 
 

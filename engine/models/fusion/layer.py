@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 
 from ...attention import AttentionStep
 from ...kernels.paged_attention import AttentionScale
-from .linear import MergedLinear
 from ...kernels.row_math import Activation, HeadLayout, NormWeights, add, add_and_norm, gate, norm, rotate
+from .linear import LinearWeights
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerParts:
-    """What a decoder layer consists of.
+class LayerDesign:
+    """How a layer computes.
 
     Attributes:
         norm_input, norm_middle: before the attention and before the feed-forward block.
         norm_attention, norm_feed_forward: of what these blocks add to the rows, where the architecture has such norms.
-        head_norms: of the queries and keys of each head.
-        qkv: [H + 2 * Hkv] heads of D from C; gate_up: twice the inner size.
+        head_norms: of the queries and of the keys of each head, where it has them.
     """
 
     heads: HeadLayout
@@ -30,27 +30,51 @@ class LayerParts:
     norm_attention: NormWeights | None
     norm_feed_forward: NormWeights | None
     head_norms: tuple[NormWeights, NormWeights] | None
-    qkv: MergedLinear
-    out: MergedLinear
-    gate_up: MergedLinear
-    down: MergedLinear
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerWeights:
+    """What a layer multiplies with, for rows of C, heads of D and an inner size of I.
+
+    Attributes:
+        qkv: [(H + 2 * Hkv) * D, C]
+        out: [C, H * D]
+        gate_up: [2 * I, C]
+        down: [C, I]
+    """
+
+    qkv: LinearWeights
+    out: LinearWeights
+    gate_up: LinearWeights
+    down: LinearWeights
 
 
 class FusedDecoderLayer(torch.nn.Module):
     """Stands in for a decoder layer of transformers, with the arguments that a model's loop over its layers passes.
 
     Args:
-        parts: of the original layer.
         layer: its number in the cache.
         scale: how it attends.
+        linear: makes a module of rows [T, K] -> [T, N], both float32, from weights.
     """
 
-    def __init__(self, parts: LayerParts, layer: int, scale: AttentionScale):
+    def __init__(
+        self,
+        design: LayerDesign,
+        weights: LayerWeights,
+        *,
+        layer: int,
+        scale: AttentionScale,
+        linear: Callable[[LinearWeights], torch.nn.Module],
+    ):
         super().__init__()
-        self._parts = parts
+        self._design = design
         self._layer = layer
         self._scale = scale
-        self.qkv, self.out, self.gate_up, self.down = parts.qkv, parts.out, parts.gate_up, parts.down
+        self.qkv = linear(weights.qkv)
+        self.out = linear(weights.out)
+        self.gate_up = linear(weights.gate_up)
+        self.down = linear(weights.down)
 
     def forward(
         self,
@@ -65,19 +89,19 @@ class FusedDecoderLayer(torch.nn.Module):
         Args:
             position_embeddings: cosines and sines, each [1, T, R].
         """
-        parts = self._parts
+        design = self._design
         rows = hidden_states[0].to(torch.float32, copy=True)
-        heads = self.qkv(norm(rows, parts.norm_input))
+        heads = self.qkv(norm(rows, design.norm_input))
         cos, sin = (table[0].float().contiguous() for table in position_embeddings)
-        rotate(heads, parts.heads, cos, sin, parts.head_norms)
+        rotate(heads, design.heads, cos, sin, design.head_norms)
         attended = self.out(self._attend(heads, formcast_step))
-        inner = self.gate_up(add_and_norm(rows, attended, parts.norm_attention, parts.norm_middle))
-        add(rows, self.down(gate(inner, parts.activation)), parts.norm_feed_forward)
+        inner = self.gate_up(add_and_norm(rows, attended, design.norm_attention, design.norm_middle))
+        add(rows, self.down(gate(inner, design.activation)), design.norm_feed_forward)
         return rows.to(hidden_states.dtype).unsqueeze(0)
 
     def _attend(self, rows: torch.Tensor, step: AttentionStep) -> torch.Tensor:
         """Merged heads [T, (H + 2 * Hkv) * D] -> [T, H * D]"""
-        layout, num_rows = self._parts.heads, rows.shape[0]
+        layout, num_rows = self._design.heads, rows.shape[0]
         heads = rows.view(num_rows, -1, layout.head_dim)
         queries, keys, values = heads.split((layout.num_heads, layout.num_kv_heads, layout.num_kv_heads), dim=1)
         return step.attend(self._layer, queries, keys, values, self._scale).reshape(num_rows, -1)

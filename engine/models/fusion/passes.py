@@ -1,4 +1,4 @@
-"""Replaces the decoder layers of a loaded model by fused ones.
+"""Replaces the decoder layers and the head of a loaded model by lean ones.
 
 Each fused layer is compared with the layer it replaces on a few tokens, so that a change in transformers can make a model
 slower but never wrong.
@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
-from ...attention import IMPLEMENTATION
+from ...errors import UnsupportedModel
 from ...kernels.paged_attention import AttentionScale
+from .int8 import Int8Linear
 from .layer import FusedDecoderLayer
-from .patterns import PATTERNS, match
+from .linear import Head, LinearWeights, RowLinear
+from .patterns import PATTERNS, LayerParts, match
+
+Quantization = Literal["int8"]
 
 _log = logging.getLogger(__name__)
 
@@ -25,18 +29,26 @@ _TOLERANCES = {torch.float32: 1e-4, torch.bfloat16: 5e-2}
 """Largest difference of a fused layer, as a share of the largest value, by the type of the weights. Others are not fused."""
 
 
-def fuse_layers(module: torch.nn.Module) -> int:
-    """Fuses the layers of a causal language model on a CPU that match a pattern; returns how many.
+def fuse(module: torch.nn.Module, *, quantization: Quantization | None = None) -> int:
+    """Fuses the layers of a causal language model that match a pattern, and then its head; returns the number of layers.
 
-    The weights of fused layers are shared or moved, so that at most one layer is held twice.
+    Layers are fused one after the other, and at most one of them is held twice.
 
     Args:
-        module: of transformers, loaded with our attention, without gradients.
+        module: of transformers, loaded with our attention, in eval mode, without gradients. Off the CPU it stays as it is.
+        quantization: of the weights of all layers and of the head.
+
+    Raises:
+        UnsupportedModel: quantisation is asked for, but not every layer can be fused.
     """
     places = _decoder_layers(module)
-    if not places:
-        return 0
-    return sum(_fuse(place, observation) for place, observation in zip(places, _observe(module, places), strict=True))
+    traces = _trace(module, places) if places else []
+    num_fused = sum(_fuse_layer(place, trace, quantization) for place, trace in zip(places, traces, strict=True))
+    if quantization is not None and (num_fused == 0 or num_fused < len(places)):
+        raise UnsupportedModel(f"{quantization}: the layers of {type(module).__name__} cannot be quantised on this device")
+    if num_fused:
+        _fuse_head(module, quantization)
+    return num_fused
 
 
 @dataclass(frozen=True)
@@ -52,15 +64,14 @@ class _Place:
 
 
 @dataclass
-class _Observation:
-    """What one layer did in a forward pass."""
+class _Trace:
+    """What a layer was called with in a forward pass. Without a call, there is no input."""
 
-    hidden: torch.Tensor | None = None
+    hidden_states: torch.Tensor | None = None
     keywords: dict[str, Any] = field(default_factory=dict)
-    result: torch.Tensor | None = None
 
 
-class _ObservedStep:
+class _TracedStep:
     """Attention among a few tokens, without a cache, that notes who attends how."""
 
     def __init__(self) -> None:
@@ -68,11 +79,9 @@ class _ObservedStep:
 
     def attend(self, layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: AttentionScale) -> torch.Tensor:
         self.calls.append((layer, scale))
-        query, key, value = (tensor.transpose(0, 1).unsqueeze(0) for tensor in (queries, keys, values))
-        out = torch.nn.functional.scaled_dot_product_attention(
-            query, key, value, is_causal=True, scale=scale.scaling, enable_gqa=True
-        )
-        return out[0].transpose(0, 1)
+        query, key, value = (tensor.float().transpose(0, 1).unsqueeze(0) for tensor in (queries, keys, values))
+        out = torch.nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale.scaling, enable_gqa=True)
+        return out[0].transpose(0, 1).to(queries.dtype)
 
 
 def _decoder_layers(module: torch.nn.Module) -> list[_Place]:
@@ -84,56 +93,62 @@ def _decoder_layers(module: torch.nn.Module) -> list[_Place]:
 
 
 @torch.inference_mode()
-def _observe(module: Any, places: list[_Place]) -> list[_Observation]:
-    """What each layer receives and returns in a pass over a few tokens."""
-    observations = [_Observation() for _ in places]
-    handles = [place.layer.register_forward_hook(_noting(seen), with_kwargs=True) for place, seen in zip(places, observations, strict=True)]
+def _trace(module: torch.nn.Module, places: list[_Place]) -> list[_Trace]:
+    """What each layer receives in a pass over a few tokens."""
+    traces = [_Trace() for _ in places]
+    handles = [place.layer.register_forward_pre_hook(_noting(trace), with_kwargs=True) for place, trace in zip(places, traces, strict=True)]
+    tokens, positions = torch.tensor([_TOKENS]), torch.tensor([_POSITIONS])
     try:
-        module(
-            input_ids=torch.tensor([_TOKENS]),
-            position_ids=torch.tensor([_POSITIONS]),
-            use_cache=False,
-            logits_to_keep=1,
-            formcast_step=_ObservedStep(),
-        )
+        module(input_ids=tokens, position_ids=positions, use_cache=False, logits_to_keep=1, formcast_step=_TracedStep())
     finally:
         for handle in handles:
             handle.remove()
-    return observations
+    return traces
 
 
-def _noting(seen: _Observation) -> Any:
-    def hook(layer: torch.nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> None:
-        if arguments and isinstance(result, torch.Tensor):
-            seen.hidden, seen.keywords, seen.result = arguments[0], keywords, result
+def _noting(trace: _Trace) -> Any:
+    def hook(layer: torch.nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        if len(arguments) == 1:
+            trace.hidden_states, trace.keywords = arguments[0], keywords
 
     return hook
 
 
 @torch.inference_mode()
-def _fuse(place: _Place, seen: _Observation) -> bool:
+def _fuse_layer(place: _Place, trace: _Trace, quantization: Quantization | None) -> bool:
     parts = match(place.layer)
-    if parts is None or seen.hidden is None or seen.result is None:
+    if parts is None or trace.hidden_states is None:
         return False
-    step = _ObservedStep()
-    expected = place.layer(seen.hidden, **{**seen.keywords, "formcast_step": step})
+    step = _TracedStep()
+    expected = place.layer(trace.hidden_states, **{**trace.keywords, "formcast_step": step})
     if len(step.calls) != 1:
         return False
-    layer, scale = step.calls[0]
-    fused = FusedDecoderLayer(parts, layer, scale)
-    actual = fused(seen.hidden, **{**seen.keywords, "formcast_step": _ObservedStep()})
+    fused = _layer(parts, step, None)
+    actual = fused(trace.hidden_states, **{**trace.keywords, "formcast_step": _TracedStep()})
     if not _close(actual, expected):
-        _log.warning("layer %d is not fused: it computes something else than %s is known for", layer, type(place.layer).__name__)
+        _log.warning("a %s is not fused: it computes something else than is known of its class", type(place.layer).__name__)
         return False
-    place.layers[place.index] = fused
+    place.layers[place.index] = fused if quantization is None else _layer(parts, step, quantization)
     return True
+
+
+def _layer(parts: LayerParts, step: _TracedStep, quantization: Quantization | None) -> FusedDecoderLayer:
+    layer, scale = step.calls[0]
+    return FusedDecoderLayer(
+        parts.design, parts.weights, layer=layer, scale=scale, linear=RowLinear if quantization is None else Int8Linear
+    )
 
 
 def _close(actual: torch.Tensor, expected: torch.Tensor) -> bool:
     largest = float(expected.abs().max())
-    return float((actual.float() - expected.float()).abs().max()) <= _TOLERANCES[expected.dtype] * max(largest, 1e-6)
+    return float((actual.float() - expected.float()).abs().max()) <= _TOLERANCES[expected.dtype] * largest
 
 
-def can_fuse(module: Any) -> bool:
-    """Whether the module was loaded with the attention that fused layers call."""
-    return module.config._attn_implementation == IMPLEMENTATION
+@torch.inference_mode()
+def _fuse_head(module: Any, quantization: Quantization | None) -> None:
+    head = module.get_output_embeddings()
+    if type(head) is not torch.nn.Linear or head.bias is not None:
+        return
+    weights = LinearWeights(head.weight.data, None)
+    linear = RowLinear(weights) if quantization is None else Int8Linear(weights)
+    module.set_output_embeddings(Head(linear, head.weight.dtype))

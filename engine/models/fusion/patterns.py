@@ -7,12 +7,12 @@ else - another class, another kind of module in the place of a part - does not m
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
-from .layer import LayerParts
-from .linear import MergedLinear
+from .layer import LayerDesign, LayerWeights
+from .linear import LinearWeights, merge
 from ...kernels.row_math import Activation, HeadLayout, NormWeights
 
 _ACTIVATIONS = {"SiLUActivation": Activation.SILU, "SiLU": Activation.SILU, "GELUTanh": Activation.GELU_TANH}
@@ -63,6 +63,13 @@ PATTERNS: dict[str, Pattern] = {
 """By class of transformers' decoder layers."""
 
 
+class LayerParts(NamedTuple):
+    """A decoder layer taken apart."""
+
+    design: LayerDesign
+    weights: LayerWeights
+
+
 def match(layer: torch.nn.Module) -> LayerParts | None:
     """The parts of a decoder layer, or None when it does not match."""
     pattern = PATTERNS.get(type(layer).__name__)
@@ -89,7 +96,7 @@ def _parts(layer: Any, pattern: Pattern) -> LayerParts:
     num_kv_heads, odd_kv = divmod(qkv.weight.shape[0] - num_heads * head_dim, 2 * head_dim)
     if odd or odd_kv:
         raise _Mismatch
-    return LayerParts(
+    design = LayerDesign(
         heads=HeadLayout(num_heads=num_heads, num_kv_heads=num_kv_heads, head_dim=head_dim),
         activation=activation,
         norm_input=_norm(layer, "input_layernorm", pattern),
@@ -97,19 +104,22 @@ def _parts(layer: Any, pattern: Pattern) -> LayerParts:
         norm_attention=None if pattern.norm_attention is None else _norm(layer, pattern.norm_attention, pattern),
         norm_feed_forward=None if pattern.norm_feed_forward is None else _norm(layer, pattern.norm_feed_forward, pattern),
         head_norms=None if pattern.head_norms is None else _head_norms(attention, pattern.head_norms, pattern),
+    )
+    weights = LayerWeights(
         qkv=qkv,
         out=_merged(attention, ("o_proj",)),
         gate_up=_merged(feed_forward, pattern.gate_up),
         down=_merged(feed_forward, ("down_proj",)),
     )
+    return LayerParts(design, weights)
 
 
-def _merged(block: torch.nn.Module, names: tuple[str, ...]) -> MergedLinear:
+def _merged(block: torch.nn.Module, names: tuple[str, ...]) -> LinearWeights:
     modules = [getattr(block, name, None) for name in names]
     linears = [module for module in modules if type(module) is torch.nn.Linear]
     if len(linears) != len(names):
         raise _Mismatch
-    return MergedLinear.of(linears)
+    return merge(linears)
 
 
 def _norm(owner: torch.nn.Module, name: str, pattern: Pattern) -> NormWeights:

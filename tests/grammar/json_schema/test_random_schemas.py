@@ -69,7 +69,9 @@ def _exact_float(text: str) -> int | float:
 def _exact(text: str) -> int | Decimal:
     """Without the rounding of binary floating point, in which 12900123450052881234564100300.5 is an integer."""
     value = Decimal(text)
-    return int(value) if value.adjusted() < 1000 and value == value.to_integral_value() else value
+    if abs(value.adjusted()) > 1000:
+        reject()  # the judge cannot divide it
+    return int(value) if value == value.to_integral_value() else value
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..engine.config import DType, EngineConfig
+from ..engine.config import DType, EngineConfig, Quantization
 from ..engine.request import InvalidRequest
 from ..grammar.limits import Limits
 from .ports import Engine, ServedModel
@@ -30,6 +30,7 @@ class RuntimeOptions:
 
     model: str
     dtype: DType = "auto"
+    quantization: Quantization | None = None
     max_model_len: int | None = None
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
@@ -54,6 +55,7 @@ class RuntimeOptions:
         return EngineConfig(
             model=self.model,
             dtype=self.dtype,
+            quantization=self.quantization,
             max_model_len=self.max_model_len,
             max_num_seqs=self.max_num_seqs,
             max_num_batched_tokens=self.max_num_batched_tokens,
@@ -118,7 +120,14 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
     config = options.engine_config()
     files = ModelStore().resolve(options.model, progress=progress)
     device = torch.device(config.device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    model = load_model(files.path, dtype=_dtype(config.dtype, device), attn_implementation=IMPLEMENTATION, device=device)
+    model = load_model(
+        files.path,
+        dtype=_dtype(config.dtype, device),
+        attn_implementation=IMPLEMENTATION,
+        device=device,
+        fuse=config.fuse,
+        quantization=config.quantization,
+    )
     vocabulary = Vocabulary.from_tokenizer(model.tokenizer, vocab_size=model.vocab_size, eos_token_ids=model.eos_token_ids)
     table = TokenTable(token_bytes=vocabulary.token_bytes, special_name=model.tokenizer.id_to_token)
     compiler = FsmCompiler(vocabulary, options.limits)

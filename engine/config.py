@@ -8,8 +8,10 @@ from typing import Literal
 from .request import InvalidRequest
 
 DType = Literal["auto", "float32", "bfloat16", "float16"]
+Quantization = Literal["int8"]
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
+_QUANTIZATIONS = (None, "int8")
 _CPU_KV_SHARE = 0.25
 """Share of the free memory that the KV cache may take on a CPU, where other programs live too."""
 
@@ -21,6 +23,9 @@ class EngineConfig:
     Attributes:
         model: alias, folder, file or Hugging Face id.
         dtype: of weights and activations; "auto" is what suits the device.
+        quantization: "int8" multiplies with 8-bit weights on a CPU: faster, in a quarter of the memory, with slightly other
+            results; None computes with the weights as they are.
+        fuse: replace the modules of known architectures by lean ones on a CPU. Results differ by rounding only.
         max_model_len: most tokens of prompt and answer together.
         max_num_seqs: most requests that run at the same time (64, on a CPU 32).
         max_num_batched_tokens: most tokens computed in one step (2048, on a CPU 512); longer prompts are computed
@@ -36,6 +41,8 @@ class EngineConfig:
 
     model: str = ""
     dtype: DType = "auto"
+    quantization: Quantization | None = None
+    fuse: bool = True
     max_model_len: int | None = None
     max_num_seqs: int | None = None
     max_num_batched_tokens: int | None = None
@@ -50,6 +57,10 @@ class EngineConfig:
     def __post_init__(self) -> None:
         if self.dtype not in _DTYPES:
             raise InvalidRequest(f"dtype must be one of {', '.join(_DTYPES)}, not {self.dtype!r}", param="dtype")
+        if self.quantization not in _QUANTIZATIONS:
+            raise InvalidRequest(f"quantization must be 'int8' or nothing, not {self.quantization!r}", param="quantization")
+        if self.quantization is not None and not self.fuse:
+            raise InvalidRequest("quantization needs fused layers: fuse must not be off", param="quantization")
         for name in ("max_model_len", "max_num_seqs", "max_num_batched_tokens", "kv_cache_memory_bytes", "block_size", "max_waiting"):
             value = getattr(self, name)
             if value is not None and value < 1:

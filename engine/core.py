@@ -17,9 +17,9 @@ from .detokenizer import TokenTable
 from .generation import EndTokens, Generation, Verdict
 from .kernels.masked_sample import RowStatus
 from .kv.manager import KVManager, KVUsage
-from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, TokenLogprob
+from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, SamplingParams, TokenLogprob
 from .runner import Model, Runner
-from .sampler import SampledToken, Sampler
+from .sampler import SampledToken, SampleRow, Sampler
 from .scheduler import Scheduler, StepPlan, StepResult
 
 _log = logging.getLogger(__name__)
@@ -106,6 +106,7 @@ class EngineCore:
         self._compiling: dict[str, Future[Any]] = {}
         self._counters = _Counters()
         self._woken = Event()
+        self._warm_up()
 
     @property
     def has_work(self) -> bool:
@@ -191,6 +192,11 @@ class EngineCore:
             self._woken.wait()
             self._woken.clear()
         return outputs
+
+    def _warm_up(self) -> None:
+        """Compiles or loads the kernels, which the first request would wait for otherwise."""
+        row = SampleRow(params=SamplingParams(), seed=0, position=0)
+        self._sampler.sample(self._runner.warm_up(), [row])
 
     def _generation(self, request: Request) -> Generation:
         params = request.params

@@ -10,11 +10,15 @@ from typing import Any, Protocol
 import torch
 
 from .attention import AttentionStep, LayerShape, PagedStep, ShapeProbe, check_layers, windowed_layers
-from .batch import Batch
+from .batch import Batch, build
 from .config import DeviceMemory, EngineConfig
 from .errors import UnsupportedModel
 from .kernels.paged_attention import LayerCache
 from .request import InvalidRequest
+from .scheduler import Chunk, StepPlan
+
+_WARM_UP_TOKENS = 16
+"""Enough for the kernels of long chunks."""
 
 
 class Model(Protocol):
@@ -71,6 +75,18 @@ class Runner:
     def allocate(self, num_blocks: int, block_size: int) -> None:
         """Makes the KV cache. On a CPU, memory is taken only as blocks are first written."""
         self._caches = tuple(self._layer_cache(shape, num_blocks, block_size) for shape in self._shapes)
+
+    def warm_up(self) -> torch.Tensor:
+        """Logits [1, V] of a step with a short and a long chunk, so that kernels are compiled or loaded before the first request.
+
+        What it leaves in the cache is written over before it is read.
+        """
+        cache = self._caches[0]
+        num_tokens = min(_WARM_UP_TOKENS, cache.keys.shape[0] * cache.block_size)
+        blocks = tuple(range(-(-num_tokens // cache.block_size)))
+        short = Chunk(request_id="short", token_ids=(0,), start=0, block_ids=blocks, samples=True)
+        long = Chunk(request_id="long", token_ids=(0,) * num_tokens, start=0, block_ids=blocks, samples=False)
+        return self.forward(build(StepPlan(chunks=(short, long)), self.device))
 
     def forward(self, batch: Batch) -> torch.Tensor:
         """The logits of the rows that sample: [R, V] float32, contiguous, owned by the caller."""

@@ -51,6 +51,7 @@ from .machine_layout import (
     KEY_CLASSES,
     KEY_HI,
     KEY_LO,
+    KEY_SET,
     KEY_TAILS,
     KIND,
     LEAF,
@@ -214,6 +215,22 @@ def any_allowed(table, frame_at, lo, hi):
             return np.int32(1)
         else:
             i += 1
+    return np.int32(0)
+
+
+@kernel(i4(P, P, i4, i4))
+def row_allowed(rows, table, row, frame_at):
+    """Whether a frame takes one of the declared keys that a key row can still become."""
+    at = row * ROW
+    lo = rows[at + KEY_LO]
+    hi = rows[at + KEY_HI]
+    reachable = rows[at + KEY_SET]
+    if reachable == 0:
+        return any_allowed(table, frame_at, lo, hi)
+    words = table[frame_at + FR_WORDS]
+    for w in range((hi + 31) >> 5):
+        if table[reachable + w] & table[words + w]:
+            return np.int32(1)
     return np.int32(0)
 
 
@@ -435,7 +452,7 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
     if not is_item:
         classes &= table[frame_at + FR_CLASSES]
     if classes == 0:
-        if any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI]) == 0:
+        if row_allowed(rows, table, target, frame_at) == 0:
             return np.int32(DEAD)
         return make_node(nodes, buckets, header, KEY, target, NIL, NIL, after, 1)
     tails = rows[target * ROW + KEY_TAILS]
@@ -453,7 +470,7 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
             text = np.int32(OFF)
     if tails > 0 and text != OFF and extras != NIL:
         seen = seen_below(nodes, extras, text) if raw == NIL else seen_through(nodes, extras, text, raw)
-        if seen >= tails and (is_item or any_allowed(table, frame_at, rows[target * ROW + KEY_LO], rows[target * ROW + KEY_HI]) == 0):
+        if seen >= tails and (is_item or row_allowed(rows, table, target, frame_at) == 0):
             return np.int32(DEAD)
     return make_node(nodes, buckets, header, KEY, target, text, raw, after, 1)
 
@@ -576,7 +593,7 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
     row = table[at + FR_KEY_ROW]
     if row < 0:
         return np.int32(0)
-    if any_allowed(table, at, rows[row * ROW + KEY_LO], rows[row * ROW + KEY_HI]):
+    if row_allowed(rows, table, row, at):
         return np.int32(1)
     if rows[row * ROW + KEY_CLASSES] & table[at + FR_CLASSES] == 0:
         return np.int32(0)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from .machine_layout import (
     KEY_CLASSES,
     KEY_HI,
     KEY_LO,
+    KEY_SET,
     KEY_TAILS,
     LOOP,
     OUTCOME,
@@ -119,20 +121,25 @@ class KeyInfo:
     hi: int
     classes: int
     tails: int  # -1 every string, 0 unbounded, else a count
+    gaps: tuple[tuple[int, int], ...] = ()  # declared keys within [lo, hi) that cannot be reached
 
     @staticmethod
     def union(parts: Iterable[tuple[KeyInfo, int]]) -> KeyInfo:
         """Of several successors, each with the number of characters that lead to it."""
-        lo, hi, classes, tails, unbounded, every = 1 << 30, 0, 0, 0, False, True
+        classes, tails, unbounded, every = 0, 0, False, True
+        ranges: list[tuple[int, int]] = []
         for info, width in parts:
             if info.hi > info.lo:
-                lo, hi = min(lo, info.lo), max(hi, info.hi)
+                ranges.append((info.lo, info.hi))
             classes |= info.classes
             if info.classes:
                 unbounded |= info.tails <= 0
                 tails += info.tails * width
             every &= info.tails == -1
-        return KeyInfo(min(lo, hi), hi, classes, (-1 if every else 0) if unbounded else tails)
+        ranges.sort()
+        gaps = tuple((before[1], after[0]) for before, after in pairwise(ranges) if before[1] < after[0])
+        lo, hi = (ranges[0][0], ranges[-1][1]) if ranges else (0, 0)
+        return KeyInfo(lo, hi, classes, (-1 if every else 0) if unbounded else tails, gaps)
 
 
 class KeyAutomaton(CharAutomaton):
@@ -225,6 +232,11 @@ class Lowering:
         rows[row, KEY_HI] = info.hi
         rows[row, KEY_CLASSES] = info.classes
         rows[row, KEY_TAILS] = info.tails
+        if info.gaps:
+            reachable = (1 << info.hi) - (1 << info.lo)
+            for lo, hi in info.gaps:
+                reachable &= ~((1 << hi) - (1 << lo))
+            rows[row, KEY_SET] = self._machine.append_bits(reachable, info.hi)
 
     # --- filling rows ----------------------------------------------------------------------------------------------
 

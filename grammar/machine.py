@@ -360,10 +360,8 @@ class Machine:
             flat = [x for pair in made.alternatives for x in pair]
             self.frames[frame] = self._append([int(made.can_close), len(made.alternatives), *flat])
             return
-        words = np.frombuffer(made.declared.to_bytes((made.count + 31) // 32 * 4, "little"), np.int32)
-        at = self._append([int(made.can_close), -1 if made.key_row is None else made.key_row, made.classes, 0, *words.tolist()])
-        self.table[at + 3] = at + 4
-        self.frames[frame] = at
+        words = self.append_bits(made.declared, made.count)
+        self.frames[frame] = self._append([int(made.can_close), -1 if made.key_row is None else made.key_row, made.classes, words])
 
     def _fill_transition(self, frame: int, outcome: int) -> None:
         ways = self._transition_makers[frame](outcome)
@@ -378,6 +376,11 @@ class Machine:
         self._transitions_used += 1
 
     # --- memory ----------------------------------------------------------------------------------------------------
+
+    def append_bits(self, bits: int, count: int) -> int:
+        """Stores the lowest `count` bits; answers their offset in the table."""
+        words = np.frombuffer(bits.to_bytes((count + 31) // 32 * 4, "little"), np.int32)
+        return self._append(words.tolist())
 
     def _append(self, data: list[int]) -> int:
         at = self._table_used

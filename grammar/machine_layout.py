@@ -59,13 +59,14 @@ ITEM = 16  # number or literal that must differ from the items seen; a: row, b: 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
 
 # --- rows --------------------------------------------------------------------------------------------------------
-ROW = 266
+ROW = 268
 FLAGS = 256  # column of the flags below
 KEY_LO = 257  # declared keys that a key row can still become, in sorted order: [KEY_LO, KEY_HI)
 KEY_HI = 258
 KEY_CLASSES = 259  # bit set of classes of undeclared keys that can still be reached
 KEY_TAILS = 260  # undeclared keys that can still be reached: a count, 0: unbounded, -1: every string
 OUTCOME = 261  # outcome of a row that ends a key
+KEY_SET = 266  # table offset of a bit set of the declared keys in [KEY_LO, KEY_HI) where not all of them can be reached, else 0
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent

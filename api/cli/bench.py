@@ -123,6 +123,7 @@ def _report(args: argparse.Namespace, figures: list[Figure]) -> dict[str, Any]:
         "bench": "throughput",
         "model": args.model,
         "dtype": args.dtype,
+        "quantization": args.quantization,
         "max_tokens": args.max_tokens,
         "machine": {"cpu": platform.machine(), "threads": torch.get_num_threads(), "gpu": _gpu_name()},
         "figures": [asdict(figure) | {"tokens_per_second": round(figure.tokens_per_second, 1)} for figure in figures],

@@ -19,6 +19,7 @@ def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
     return RuntimeOptions(
         model=args.model,
         dtype=args.dtype,
+        quantization=args.quantization,
         max_model_len=args.max_model_len,
         max_num_seqs=args.max_num_seqs,
         max_num_batched_tokens=args.max_num_batched_tokens,

@@ -55,7 +55,7 @@ def _floats(address, size):
     return numba.carray(pointer(address), (size,), np.float32)
 
 
-@numba.njit(fastmath=_FAST, cache=True)
+@numba.njit(fastmath=_FAST, error_model="numpy", cache=True)
 def _inverse_rms(row, epsilon):
     total = np.float32(0.0)
     for i in range(row.shape[0]):
@@ -63,7 +63,7 @@ def _inverse_rms(row, epsilon):
     return np.float32(1.0) / np.sqrt(total / np.float32(row.shape[0]) + epsilon)
 
 
-@numba.njit(fastmath=_FAST, cache=True)
+@numba.njit(fastmath=_FAST, error_model="numpy", cache=True)
 def _scale_row(row, scale, epsilon, out):
     factor = _inverse_rms(row, epsilon)
     for i in range(row.shape[0]):
@@ -81,13 +81,13 @@ def _norm(words):
         _scale_row(_floats(rows + start, width), _floats(scale, width), epsilon, _floats(out + start, width))
 
 
-@numba.njit(fastmath=_FAST, cache=True)
+@numba.njit(fastmath=_FAST, error_model="numpy", cache=True)
 def _add(row, change):
     for i in range(row.shape[0]):
         row[i] += change[i]
 
 
-@numba.njit(fastmath=_FAST, cache=True)
+@numba.njit(fastmath=_FAST, error_model="numpy", cache=True)
 def _add_scaled(row, change, scale, epsilon):
     factor = _inverse_rms(change, epsilon)
     for i in range(row.shape[0]):
@@ -113,7 +113,7 @@ def _add_norm(words):
             _scale_row(row, _floats(scale, width), epsilon, _floats(out + start, width))
 
 
-@numba.njit(fastmath=_FAST, cache=True)
+@numba.njit(fastmath=_FAST, error_model="numpy", cache=True)
 def _rotate(head, cos, sin):
     """Rotary position embedding in the half-split layout (Su et al. 2021, as GPT-NeoX lays it out) of the first components."""
     half = cos.shape[0] // 2
@@ -141,7 +141,7 @@ def _rotary(words):
             _rotate(head, cos, sin)
 
 
-@numba.njit(fastmath=_FAST, cache=True)
+@numba.njit(fastmath=_FAST, error_model="numpy", cache=True)
 def _silu_gate(gate, up, out):
     for i in range(out.shape[0]):
         x = gate[i]
@@ -149,7 +149,7 @@ def _silu_gate(gate, up, out):
         out[i] = x * up[i] * (np.float32(1.0) if x >= 0 else e) / (np.float32(1.0) + e)
 
 
-@numba.njit(fastmath=_FAST, cache=True)
+@numba.njit(fastmath=_FAST, error_model="numpy", cache=True)
 def _gelu_gate(gate, up, out):
     """With the tanh approximation of Hendrycks and Gimpel 2016; x * (1 + tanh(y)) / 2 is x * sigmoid(2 * y)."""
     for i in range(out.shape[0]):
@@ -174,7 +174,7 @@ def _gate(words):
             _gelu_gate(gate, up, target)
 
 
-@numba.njit(cache=True)
+@numba.njit(error_model="numpy", cache=True)
 def _quantize_row(row, coarse, fine):
     """Fills `coarse` and `fine`, and returns the scale: NaN for a row with a value that is not finite."""
     bits = row.view(np.int32)
@@ -207,7 +207,7 @@ def _quantize(words):
         _floats(scales, num_rows)[row] = _quantize_row(_floats(rows + row * width * 4, width), coarse, fine)
 
 
-@numba.njit(fastmath={"contract"}, cache=True)
+@numba.njit(fastmath={"contract"}, error_model="numpy", cache=True)
 def _combine_row(coarse, fine, scale):
     for i in range(coarse.shape[0]):
         coarse[i] = (coarse[i] + fine[i] * np.float32(1.0 / _FINE_STEPS)) * scale

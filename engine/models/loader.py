@@ -8,8 +8,11 @@ from typing import Any
 import torch
 from transformers import PreTrainedModel
 
+from ..attention import IMPLEMENTATION
+from ..config import Quantization
 from ..errors import ModelNotFound, UnsupportedModel
 from .folder_model import load_folder_config, load_folder_module, load_folder_tokenizer
+from .fusion.passes import fuse as fuse_module
 from .gguf_file import GgufFile
 from .gguf_model import load_gguf_tokenizer
 from .gguf_weights import build_config, build_module
@@ -25,6 +28,8 @@ def load_model(
     dtype: torch.dtype = torch.float32,
     attn_implementation: str = "sdpa",
     device: torch.device | str = "cpu",
+    fuse: bool = True,
+    quantization: Quantization | None = None,
 ) -> LoadedModel:
     """Load a model that is on this machine; `ModelStore.resolve` turns a name into a path.
 
@@ -33,6 +38,8 @@ def load_model(
         dtype: of the weights. Quantised weights are unpacked.
         attn_implementation: a name of transformers' attention interface.
         device: where the module goes.
+        fuse: replace the module's parts by lean ones where they are known. Only with our own attention, on a CPU.
+        quantization: of the weights of layers and head, see `engine.models.fusion.int8`.
 
     Raises:
         ModelNotFound: there is no such file or folder.
@@ -49,7 +56,12 @@ def load_model(
         tokenizer = load_folder_tokenizer(files.path)
         config = load_folder_config(files.path)
         module = load_folder_module(files.path, config, dtype=dtype, attn_implementation=attn_implementation)
-    return _assemble(files.name, tokenizer, _placed(module, device))
+    model = _assemble(files.name, tokenizer, _placed(module, device))
+    if fuse and attn_implementation == IMPLEMENTATION:
+        fuse_module(model.module, quantization=quantization)
+    elif quantization is not None:
+        raise UnsupportedModel(f"{quantization} needs fused layers and our own attention")
+    return model
 
 
 def load_tokenizer_only(source: Path | str) -> TokenizerBundle:

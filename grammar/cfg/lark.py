@@ -110,7 +110,8 @@ class _Builder:
         place = position if library == MAIN else None
         definition = self._definitions[key]
         if definition.is_terminal:
-            return self._lexeme(self._terminals.named(key), name, place)
+            own = definition.position if key.library == MAIN else place
+            return self._lexeme(self._terminals.named(key), name, own)
         return key if definition.parameters else self._reference(key, (), place)
 
     def template(self, library: str, name: str, position: int) -> Key:

@@ -197,16 +197,11 @@ class _LarkReader(Cursor):
         self._priority()
         self._colon()
         body, parts = self._body(aliases=True)
-        return self._checked(Definition(name=name, parameters=parameters, parts=parts, body=body, position=position))
+        return Definition(name=name, parameters=parameters, parts=parts, body=body, position=position)
 
     def _terminal_body(self, name: str, position: int) -> Definition:
         body, parts = self._body(aliases=False)
-        return self._checked(Definition(name=name, parameters=(), parts=parts, body=body, position=position))
-
-    def _checked(self, definition: Definition) -> Definition:
-        if definition.name.startswith("__"):
-            raise GrammarError("names that begin with two underscores are reserved", position=definition.position)
-        return definition
+        return Definition(name=name, parameters=(), parts=parts, body=body, position=position)
 
     def _priority(self) -> None:
         self._skip()
@@ -246,7 +241,7 @@ class _LarkReader(Cursor):
             name = self.match(_NAME)
             if name is None:
                 break
-            definition = self._checked(Definition(name=name, parameters=(), parts=(), body=None, position=position))
+            definition = Definition(name=name, parameters=(), parts=(), body=None, position=position)
             self._module.definitions.setdefault(name, definition)
             self._skip()
 

@@ -35,7 +35,7 @@ class Terminals:
             open_keys.add(current)
             for used in missing:
                 if used in open_keys:
-                    raise GrammarError(f"the terminal {used.name} uses itself", position=self._place(current, definition))
+                    raise GrammarError(f"the terminal {used.name} uses itself", position=self._place(used))
             stack.extend(missing)
         return self._patterns[key]
 
@@ -81,6 +81,5 @@ class Terminals:
         assert isinstance(symbol, Name)
         return self._patterns[self._definitions.find(library, symbol.name, symbol.position)]
 
-    @staticmethod
-    def _place(key: Key, definition: Definition) -> int | None:
-        return definition.position if key.library == MAIN else None
+    def _place(self, key: Key) -> int | None:
+        return self._definitions[key].position if key.library == MAIN else None

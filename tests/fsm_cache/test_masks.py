@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from toy_vocabulary import EOS, brute_force, mask_of, vocabulary
+from toy_vocabulary import EOS, brute_force, mask_of, vocabulary, walk
 
 from formcast import Grammar, compile_grammar
 from formcast.fsm_cache import fill_masks
@@ -24,6 +24,8 @@ GRAMMARS = {
     "pattern keys": Grammar.json_schema({"type": "object", "patternProperties": {"^a": {"type": "null"}, "b$": {"type": ["null", "string"]}}, "additionalProperties": False}),
     "few pattern keys": Grammar.json_schema({"type": "object", "patternProperties": {"^(a|ab|é)$": {}}, "additionalProperties": False, "minProperties": 2}),
     "union": Grammar.json_schema({"anyOf": [{"properties": {"a": {"const": 1}}, "required": ["a"], "type": "object"}, {"properties": {"a": {"type": "string"}}, "type": "object"}, {"type": "array"}]}),
+    "escaped neighbours": Grammar.json_schema({"type": "object", "properties": {"\n": {}, "a": {}, "\u2028": {}}, "required": ["a"], "maxProperties": 1, "additionalProperties": False}),
+    "distinct": Grammar.json_schema({"type": "array", "items": {"type": ["string", "integer", "null"], "maxLength": 2}, "uniqueItems": True}),
     "recursive": Grammar.json_schema({"type": "array", "items": {"$ref": "#"}}),
     "separators": Grammar.json_schema({"type": "object"}, separators=(", ", ": ")),
     "regex": Grammar.regex("(ab|abc|é+)*12?"),
@@ -44,6 +46,14 @@ def test_mask_equals_brute_force_on_random_reachable_states(name: str) -> None:
             if not tokens:
                 break
             assert cursor.advance(rng.choice(tokens))
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_random_walks_never_get_stuck_and_end_accepted(name: str) -> None:
+    rng = random.Random(name)
+    for _ in range(8):
+        text = walk(GRAMMARS[name], vocabulary(), rng)
+        assert text is None or GRAMMARS[name].accepts(text.decode())
 
 
 @pytest.mark.parametrize("name", GRAMMARS)

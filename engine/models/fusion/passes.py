@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
+from ...config import Quantization
 from ...errors import UnsupportedModel
 from ...kernels.paged_attention import AttentionScale
 from .int8 import Int8Linear
 from .layer import FusedDecoderLayer
 from .linear import Head, LinearWeights, RowLinear
 from .patterns import PATTERNS, LayerParts, match
-
-Quantization = Literal["int8"]
 
 _log = logging.getLogger(__name__)
 

@@ -1,0 +1,294 @@
+"""The shipped grammars: they say yes and no where they should, Lark ones exactly as lark itself does."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import datetime
+import io
+import itertools
+import json
+import random
+from typing import Any
+
+import lark
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from toy_vocabulary import vocabulary, walk
+
+from formcast import Grammar, schemas
+from formcast.grammar.errors import FormcastError
+
+ACCEPTED: dict[str, list[str]] = {
+    "arithmetic": ["0", "1 + 2*3", "-(4 - 2) ** 2 / 0.5", "2**-1", "--7%3", "((10))", "1.50*2"],
+    "css_color": ["#fff", "#A0b1C2d3", "rgb(0, 99, 255)", "rgba(1, 2, 3, 0.5)", "hsl(359, 100%, 0%)", "hsla(0, 5%, 50%, 1)", "teal"],
+    "csv_row": ["", "a", "a,b,,d", '"a,b",c', '"say ""hi""\r\nnow",', "é, 1.5 ,x"],
+    "graphql_query": [
+        "{ me }",
+        "query Q { a b c }",
+        "query { a }",
+        'query Find($id: ID!, $tags: [String!]! = ["x", "y"]) { node(id: $id, tags: $tags) { id name: title } }',
+        'mutation { add(item: {name: "a\\"b", count: 2, kinds: [A, B], on: null}) { id ... on Thing { size } ...Rest } } fragment Rest on Item { price }',
+        '{ f(a: {}, b: [], c: -1.5, d: true, e: "") }',
+    ],
+    "iso_datetime": ["2031-02-28T09:30:00Z", "2032-02-29T23:59:59.25+01:00", "2000-02-29T00:00:00", "0000-12-31T12:00:00-23:59"],
+    "json": [
+        "null",
+        "-0.5e+10",
+        '{"a": [1, 2, {"b": true}], "c": "\\u00e9\\n\\/ é"}',
+        '{\n  "a": [\n    1\n  ]\n}',
+        "[]",
+        "{ }",
+        '""',
+        "[[[[]]]]",
+    ],
+    "markdown_table": [
+        "| a | b |\n| --- | :---: |\n| 1 | two words |",
+        "| Name | Since | Paid |\n| --- | ---: | :--- |\n| Ada | 1843 | no |\n| Grace | 1944 | yes |",
+        "| 1 | 2 | 3 | 4 | 5 | 6 |\n| --- | --- | --- | --- | --- | --- |\n| a | b | c | d | e | f |",
+    ],
+    "semver": ["0.0.0", "1.4.0", "2.0.0-rc.1", "1.0.0-alpha+build.005", "1.0.0+21AF26D3---117B344092BD", "1.0.0-0A.is.legal", "1.0.0--"],
+    "sql_select": [
+        "SELECT * FROM users",
+        "SELECT DISTINCT u.name, COUNT(*) AS n FROM users AS u LEFT JOIN orders AS o ON u.id = o.user_id WHERE o.total >= 10.5"
+        " AND NOT u.name LIKE 'A%' OR (u.id IN (1, 2) AND u.mail IS NOT NULL) GROUP BY u.name HAVING COUNT(*) > 2"
+        " ORDER BY n DESC, u.name LIMIT 10 OFFSET 20;",
+        "SELECT (price + 1) * 2 AS p FROM items WHERE name = 'it''s' AND price BETWEEN 1 AND 2 + 3",
+        "SELECT MAX(DISTINCT a) FROM t WHERE ((a)) = -1",
+    ],
+}
+
+REFUSED: dict[str, list[str]] = {
+    "arithmetic": ["", "1 +", "+1", "01", "1.", ".5", "1  + 2", "(1", "1)", "2 3", "* 2", "1 +\n2"],
+    "css_color": ["#ff", "#12345", "#ggg", "rgb(256, 0, 0)", "rgb(1,2,3)", "rgb(1, 2)", "hsl(360, 1%, 1%)", "hsl(1, 101%, 1%)", "Teal", ""],
+    "csv_row": ['a"b', '"a', '"a"b', "a\nb", "," * 30, 'a,"b" '],
+    "graphql_query": [
+        "{}",
+        "{ }",
+        "{ a",
+        "{ a  b }",
+        "query Q",
+        "{ a(b 1) }",
+        "{ a() }",
+        "{ f(a: $) }",
+        "{ ... on { a } }",
+        "query Q() { a }",
+        "{ a } { b }",
+    ],
+    "iso_datetime": [
+        "2031-02-29T00:00:00Z",
+        "1900-02-29T00:00:00Z",
+        "2031-04-31T00:00:00Z",
+        "2031-13-01T00:00:00Z",
+        "2031-01-01T24:00:00Z",
+        "2031-01-01T23:60:00Z",
+        "2031-01-01T23:59:60Z",
+        "2031-01-01 00:00:00Z",
+        "2031-01-01T00:00Z",
+        "2031-01-01T00:00:00.Z",
+        "2031-01-01T00:00:00+1:00",
+        "31-01-01T00:00:00Z",
+    ],
+    "json": [
+        "",
+        "[1,]",
+        "{a: 1}",
+        "{'a': 1}",
+        '{"a" 1}',
+        "01",
+        "1.",
+        "+1",
+        "NaN",
+        '"\n"',
+        '"\\x"',
+        "[1  ]",
+        "[1] ",
+        "tru",
+        "[" * 9,
+        '{"a": 1, }',
+    ],
+    "markdown_table": [
+        "| a | b |\n| --- | --- |",
+        "| a |\n| --- |\n| 1 |",
+        "| a | b |\n| --- |\n| 1 | 2 |",
+        "| a | b |\n| --- | --- |\n| 1 | 2 | 3 |",
+        "| a | b |\n| -- | --- |\n| 1 | 2 |",
+        "| a | b |\n| --- | --- |\n| 1 |  |",
+        "| a | b |\n| --- | --- |\n| 1 | 2 |\n",
+        "|a|b|\n| --- | --- |\n| 1 | 2 |",
+    ],
+    "semver": ["", "1", "1.2", "1.2.3.4", "01.2.3", "1.2.3-01", "1.2.3-", "1.2.3+", "v1.2.3", "1.2.3-a..b", "1.2.3+a+b", "1.2.3-é"],
+    "sql_select": [
+        "",
+        "SELECT FROM t",
+        "SELECT * FROM",
+        "select * from t",
+        "SELECT  * FROM t",
+        "SELECT * FROM t WHERE a",
+        "SELECT * FROM t WHERE a = 'it's'",
+        "SELECT a b FROM t",
+        "SELECT * FROM t; DROP TABLE t",
+        "SELECT * FROM t LIMIT -1",
+        "SELECT * FROM t HAVING a = 1",
+        "SELECT * FROM t WHERE a IN ()",
+        "SELECT * FROM t ORDER BY",
+    ],
+}
+
+ACCEPTED_CASES = [(name, text) for name, texts in ACCEPTED.items() for text in texts]
+REFUSED_CASES = [(name, text) for name, texts in REFUSED.items() for text in texts]
+LARK_NAMES = [name for name in schemas.grammar_names() if schemas.load_grammar(name).kind == "lark"]
+_LENGTHS = (0, 1, 3)
+
+
+def grammar_of(name: str) -> Grammar:
+    kind, text = schemas.load_grammar(name)
+    return {"lark": Grammar.lark, "gbnf": Grammar.gbnf, "ebnf": Grammar.ebnf}[kind](text)
+
+
+GRAMMARS = {name: grammar_of(name) for name in schemas.grammar_names()}
+
+
+class Oracle:
+    """lark's own parser."""
+
+    def __init__(self, name: str):
+        self._parser = lark.Lark(schemas.load_grammar(name).text, parser="earley", lexer="dynamic")
+
+    def accepts(self, text: str) -> bool:
+        try:
+            self._parser.parse(text)
+        except lark.exceptions.UnexpectedInput:
+            return False
+        return True
+
+
+def damaged(text: str, rng: random.Random) -> str:
+    """A text that differs a little: something taken away, doubled, or put in from elsewhere."""
+    start = rng.randrange(len(text) + 1)
+    rest = text[start + rng.choice(_LENGTHS) :]
+    source = rng.randrange(len(text) + 1)
+    return text[:start] + text[source : source + rng.choice(_LENGTHS)] + rest
+
+
+def test_each_grammar_has_cases():
+    assert tuple(sorted(ACCEPTED)) == tuple(sorted(REFUSED)) == schemas.grammar_names()
+    assert {grammar.kind for grammar in GRAMMARS.values()} == {"lark", "gbnf", "ebnf"}
+    assert not set(schemas.grammar_names()) & set(schemas.names())
+
+
+@pytest.mark.parametrize(("name", "text"), ACCEPTED_CASES)
+def test_accepts(name: str, text: str):
+    assert GRAMMARS[name].accepts(text)
+
+
+@pytest.mark.parametrize(("name", "text"), REFUSED_CASES)
+def test_refuses(name: str, text: str):
+    assert not GRAMMARS[name].accepts(text)
+
+
+@pytest.mark.parametrize("name", LARK_NAMES)
+def test_lark_says_the_same(name: str):
+    oracle = Oracle(name)
+    rng = random.Random(name)
+    texts = [*ACCEPTED[name], *REFUSED[name], *(damaged(text, rng) for text in ACCEPTED[name] for _ in range(20))]
+    assert [text for text in texts if GRAMMARS[name].accepts(text) != oracle.accepts(text)] == []
+
+
+@pytest.mark.parametrize("name", schemas.grammar_names())
+def test_walks_through_the_masks_end_in_the_grammar(name: str):
+    vocab = vocabulary()
+    oracle = Oracle(name) if name in LARK_NAMES else GRAMMARS[name]
+    texts = [walk(GRAMMARS[name], vocab, random.Random(seed), max_tokens=60) for seed in range(4)]
+    assert [text for text in texts if text is not None and not oracle.accepts(text.decode())] == []
+
+
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**17), 10**17) | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(json_values, st.sampled_from([None, 2, "\t"]), st.booleans())
+def test_json_takes_what_python_writes(value: Any, indent: int | str | None, ascii_only: bool):
+    assert GRAMMARS["json"].accepts(json.dumps(value, indent=indent, ensure_ascii=ascii_only))
+
+
+@given(st.text(alphabet='{}[]",:01.-e \n\\tru', max_size=12))
+def test_json_takes_only_json(text: str):
+    if GRAMMARS["json"].accepts(text):
+        json.loads(text)
+
+
+@given(st.text(alphabet="0123456789.+-*/%() ", max_size=12))
+def test_arithmetic_takes_only_python(text: str):
+    if GRAMMARS["arithmetic"].accepts(text):
+        ast.parse(text, mode="eval")
+
+
+expressions: st.SearchStrategy[str] = st.recursive(
+    st.integers(0, 10**6).map(str) | st.sampled_from(["0.5", "12.25", "0"]),
+    lambda inner: (
+        st.builds(lambda a, op, b: f"{a}{op}{b}", inner, st.sampled_from([" + ", "-", " *", "/ ", "%", " ** "]), inner)
+        | inner.map(lambda a: f"({a})")
+        | inner.map(lambda a: f"-{a}")
+    ),
+    max_leaves=8,
+)
+
+
+@given(expressions)
+def test_arithmetic_takes_expressions(text: str):
+    assert GRAMMARS["arithmetic"].accepts(text)
+
+
+@given(st.datetimes(timezones=st.none() | st.just(datetime.timezone.utc) | st.just(datetime.timezone(-datetime.timedelta(hours=3.5)))))
+def test_iso_datetime_takes_what_python_writes(moment: datetime.datetime):
+    assert GRAMMARS["iso_datetime"].accepts(moment.isoformat())
+
+
+def test_iso_datetime_knows_the_calendar():
+    def exists(year: int, month: int, day: int) -> bool:
+        try:
+            datetime.date(year, month, day)
+        except ValueError:
+            return False
+        return True
+
+    days = itertools.product([1600, 1900, 1996, 2000, 2031, 2100, 2104], range(14), range(33))
+    wrong = [
+        (year, month, day)
+        for year, month, day in days
+        if GRAMMARS["iso_datetime"].accepts(f"{year}-{month:02}-{day:02}T00:00:00Z") != exists(year, month, day)
+    ]
+    assert wrong == []
+
+
+fields = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+
+
+@given(st.lists(fields, min_size=1, max_size=6), st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]))
+def test_csv_row_takes_what_python_writes(row: list[str], quoting: Any):
+    written = io.StringIO()
+    csv.writer(written, quoting=quoting).writerow(row)
+    assert GRAMMARS["csv_row"].accepts(written.getvalue().removesuffix("\r\n"))
+
+
+@given(st.text(alphabet='a,"\n', max_size=10))
+def test_csv_row_takes_only_one_row(text: str):
+    if text and GRAMMARS["csv_row"].accepts(text):
+        assert len(list(csv.reader(io.StringIO(text, newline=""), strict=True))) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "near"), [("semvar", ("semver",)), ("zzzz", ()), ("../pyproject", ()), ("json.lark", ("json",)), ("contact", ()), ("", ())]
+)
+def test_unknown_name_is_refused_with_near_matches(name: str, near: tuple[str, ...]):
+    with pytest.raises(schemas.UnknownGrammar) as refusal:
+        schemas.load_grammar(name)
+    assert isinstance(refusal.value, FormcastError) and isinstance(refusal.value, KeyError)
+    assert refusal.value.name == name
+    assert refusal.value.near[:1] == near
+    assert (near or schemas.grammar_names())[0] in str(refusal.value)

@@ -19,7 +19,7 @@ from .kernels.masked_sample import RowStatus
 from .kv.manager import KVManager, KVUsage
 from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, SamplingParams, TokenLogprob
 from .runner import Model, Runner
-from .sampler import SampledToken, SampleRow, Sampler
+from .sampler import SampledToken, Sampler, SampleRow
 from .scheduler import Scheduler, StepPlan, StepResult
 
 _log = logging.getLogger(__name__)

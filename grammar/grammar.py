@@ -87,15 +87,16 @@ class Grammar:
         if property_order not in ("schema", "any"):
             raise GrammarError(f"property_order must be 'schema' or 'any', not {property_order!r}")
         text, root = _load_schema(schema, limits)
-        document = Document(root, draft_of(root, draft), {} if registry is None else json_text.loads(json_text.dumps(registry)))
+        documents = _load_registry(registry)
+        document = Document(root, draft_of(root, draft), documents)
         raise_refused(check_schema(document, limits))
-        spaces = Whitespace.policy(whitespace, None if separators is None else tuple(separators), limits)
+        spaces = Whitespace.policy(whitespace, _separators(separators), limits)
         any_order = property_order == "any"
 
         def build(limits: Limits) -> Compiled:
             return Compiled(*compile_schema(document, spaces, any_order=any_order, limits=limits))
 
-        key = json.dumps(["json_schema", text, whitespace, property_order, separators, draft, json_text.dumps(registry or {})])
+        key = json.dumps(["json_schema", text, whitespace, property_order, separators, draft, json_text.dumps(documents)])
         return Grammar("json_schema", key, build, lambda: list(check_schema(document, limits)))
 
     @staticmethod
@@ -242,6 +243,27 @@ class Grammar:
     def explain(self) -> list[Finding]:
         """What becomes of each keyword, by JSON pointer; empty for constraints without keywords."""
         return self._findings() if self._findings is not None else []
+
+
+def _separators(given: Any) -> tuple[str, str] | None:
+    if given is None:
+        return None
+    pair = tuple(given) if isinstance(given, list | tuple) else ()
+    if len(pair) != 2 or not all(isinstance(text, str) for text in pair):
+        raise GrammarError(f"separators must be an item and a key separator, not {given!r}")
+    return pair
+
+
+def _load_registry(registry: Any) -> dict[str, Json]:
+    """A private copy with exact decimals."""
+    if registry is None:
+        return {}
+    if not isinstance(registry, Mapping):
+        raise GrammarError(f"a registry must map URIs to schemas, not be {type(registry).__name__}")
+    try:
+        return json_text.loads(json_text.dumps(registry))
+    except ValueError as error:
+        raise GrammarError(f"the registry is not JSON: {error}") from error
 
 
 def _load_schema(schema: Any, limits: Limits) -> tuple[str, Json]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 Json = Any
@@ -29,6 +29,8 @@ def loads(text: str) -> Json:
         return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
     except RecursionError:
         return _Reader(text).read()
+    except InvalidOperation as error:
+        raise ValueError("a number has an exponent beyond every bound") from error
 
 
 def dumps(value: Json) -> str:
@@ -158,7 +160,10 @@ class _Reader:
         number = _NUMBER.match(self._text, self._at)
         if number is not None:
             self._at = number.end()
-            return Decimal(number[0]) if number[1] or number[2] else int(number[0])
+            try:
+                return Decimal(number[0]) if number[1] or number[2] else int(number[0])
+            except InvalidOperation:
+                self._fail("a number has an exponent beyond every bound")
         for word, value in _WORDS.items():
             if self._text.startswith(word, self._at):
                 self._at += len(word)

@@ -45,6 +45,8 @@ from .machine_layout import (
     H_NEED_B,
     H_NODE_CAPACITY,
     H_NODES,
+    H_POSITION,
+    H_STATE,
     H_TRANSITION_MASK,
     ITEM,
     KEY,
@@ -114,7 +116,8 @@ def _pointer(_typing, array):
 pointer: Any = intrinsic(_pointer)
 
 
-OUT_SIZE = 4096  # members of one union, and pending nodes of one step
+MAX_MEMBERS = 2048  # members of one union, and pending nodes of one step; beyond, the kernels ask for nothing that helps
+OUT_SIZE = 2 * MAX_MEMBERS
 NODE_MARGIN = 3 * OUT_SIZE  # nodes that one step can make
 
 
@@ -481,6 +484,8 @@ def begin_value(nodes, buckets, rows, table, values, frames, transitions, header
     at = values[value]
     if at < 0:
         return ask(header, NEED_VALUE, value, 0)
+    if count + table[at + V_OBJECTS] + table[at + V_ARRAYS] + 4 > MAX_MEMBERS:
+        return ask(header, 0, 0, 0)
     if byte == 123:  # {
         for k in range(table[at + V_OBJECTS]):
             frame = table[at + V_LIST + k]
@@ -552,6 +557,8 @@ def begin_item(nodes, buckets, rows, table, values, frames, transitions, header,
     """First byte of an array item straight after '['; `parent` continues the array's parent."""
     at = frames[frame]
     for k in range(table[at + FR_ALTERNATIVES]):
+        if count + 4 > MAX_MEMBERS:
+            return ask(header, 0, 0, 0)
         value = table[at + FR_LIST + 2 * k]
         after = table[at + FR_LIST + 2 * k + 1]
         back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
@@ -580,7 +587,7 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
                 inner = make_node(nodes, buckets, header, POSITION, table[at + 1 + pushes - k], 0, 0, inner, 1)
             out[count] = inner if target == FINAL_ROW else make_node(nodes, buckets, header, LEAF, target, 0, 0, inner, 1)
             count += 1
-            if count >= OUT_SIZE // 2:
+            if count + 4 > MAX_MEMBERS:
                 return ask(header, 0, 0, 0)
         at += 2 + pushes
     return count
@@ -640,6 +647,8 @@ def step_array(nodes, buckets, rows, table, values, frames, transitions, header,
         return begin_item(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
     elif byte == 44:
         seen = nodes[node * NODE + C]
+        if count + table[at + FR_ALTERNATIVES] > MAX_MEMBERS:
+            return ask(header, 0, 0, 0)
         for k in range(table[at + FR_ALTERNATIVES]):
             value = table[at + FR_LIST + 2 * k]
             after = table[at + FR_LIST + 2 * k + 1]
@@ -658,6 +667,8 @@ def step_colon(nodes, buckets, table, transitions, header, node, out, count):
     at = find_transition(transitions, header, frame, outcome)
     if at < 0:
         return ask(header, NEED_TRANSITION, frame, outcome)
+    if count + table[at] > MAX_MEMBERS:
+        return ask(header, 0, 0, 0)
     extras = nodes[parent * NODE + C]
     outer = nodes[parent * NODE + PARENT]
     for k in range(table[at]):
@@ -694,10 +705,12 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
     """The state after `byte`: a node id, DEAD, NEED or GROW. `out` is scratch of OUT_SIZE ints."""
     if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
         return np.int32(GROW)
-    half = OUT_SIZE // 2
+    half = MAX_MEMBERS
     pending = np.int32(0)  # nodes still to step lie in out[half:half + pending]
     if nodes[state * NODE + KIND] == SET:
         while state != NIL:
+            if pending + 2 > half:
+                return ask(header, 0, 0, 0)
             out[half + pending] = nodes[state * NODE + A]
             pending += 1
             state = nodes[state * NODE + PARENT]
@@ -709,7 +722,7 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
         pending -= 1
         node = out[half + pending]
         kind = nodes[node * NODE + KIND]
-        if count + 256 > half or pending + 2 > half:
+        if count + 4 > half or pending + 2 > half:
             return ask(header, 0, 0, 0)  # a union beyond every budget
         if kind == LEAF:
             row = nodes[node * NODE + A]
@@ -801,6 +814,8 @@ def may_end(nodes, rows, table, values, header, state, out):
     pending = 0
     if nodes[state * NODE + KIND] == SET:
         while state != NIL:
+            if pending + 2 > OUT_SIZE:
+                return ask(header, 0, 0, 0)
             out[pending] = nodes[state * NODE + A]
             pending += 1
             state = nodes[state * NODE + PARENT]
@@ -855,16 +870,19 @@ def accepting(memory, state, out):
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
 
 
-@kernel(i4(MEMORY, i4, u1_1, i4_1))
-def run(memory, state, data, out):
-    """The state after all bytes of `data`, or a code. Stops early on DEAD."""
+@kernel(i4(MEMORY, i4, u1_1, i4, i4_1))
+def run(memory, state, data, position, out):
+    """The state after the bytes of `data` from `position` on, or DEAD; or a code, with where to go on in the header."""
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
-    for i in range(data.shape[0]):
+    for i in range(position, data.shape[0]):
         byte = np.int32(data[i])
-        state = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
-        if state < 0:
-            return state
+        target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
+        if target < 0:
+            header[H_POSITION] = np.int32(i)
+            header[H_STATE] = state
+            return target
+        state = target
     return state
 
 

@@ -32,6 +32,8 @@ from .machine_layout import (
     H_NEED_A,
     H_NEED_B,
     H_NODE_CAPACITY,
+    H_POSITION,
+    H_STATE,
     H_TRANSITION_MASK,
     HEADER_SIZE,
     LEAF,
@@ -293,10 +295,12 @@ class Machine:
     def run(self, state: int, data: bytes) -> int:
         """The state after `data`, or DEAD. Raises LimitError when a budget is reached."""
         view = np.frombuffer(data, np.uint8)
+        position = 0
         while True:
-            result = int(kernels.run(self.memory, state, view, self._out))
+            result = int(kernels.run(self.memory, state, view, position, self._out))
             if result >= DEAD:
                 return result
+            state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
             self.serve(result)
 
     def accepting(self, state: int) -> bool:
@@ -331,7 +335,7 @@ class Machine:
         elif what == NEED_TRANSITION:
             self._fill_transition(a, b)
         else:
-            raise LimitError(f"more than {kernels.OUT_SIZE // 2} alternatives are open at one place of the text")
+            raise LimitError(f"more than {kernels.MAX_MEMBERS} alternatives are open at one place of the text")
 
     def _fill_row(self, row: int) -> None:
         maker = self._row_makers[row]

@@ -26,7 +26,9 @@ H_NEED_B = 3
 H_NODE_CAPACITY = 4
 H_BUCKET_MASK = 5
 H_TRANSITION_MASK = 6
-HEADER_SIZE = 8
+H_POSITION = 7  # where `run` was interrupted, and in which state
+H_STATE = 8
+HEADER_SIZE = 9
 
 NEED_ROW = 1  # a: row
 NEED_VALUE = 2  # a: value id

@@ -95,6 +95,8 @@ class Whitespace:
         Raises:
             GrammarError: a regex that allows anything but whitespace, or separators that are none.
         """
+        if not isinstance(name, str):
+            raise GrammarError(f"whitespace must be a policy or a regex, not {type(name).__name__}")
         run = _run(name, limits or Limits())
         if separators is None:
             after = NONE if name == "bounded" else run

@@ -74,9 +74,23 @@ def _tile(num_rows: int) -> Any:
 
 
 class _Tile:
-    """The code of one tile. Arguments are values in 64-bit registers: addresses, and widths in floats."""
+    """The code of one tile.
 
-    def __init__(self, builder: ir.IRBuilder, num_rows: int, rows: ir.Value, weights: ir.Value, width: ir.Value, out: ir.Value, out_width: ir.Value):
+    Args:
+        rows, weights, out: addresses in 64-bit registers.
+        width, out_width: floats from one row to the next.
+    """
+
+    def __init__(
+        self,
+        builder: ir.IRBuilder,
+        num_rows: int,
+        rows: ir.Value,
+        weights: ir.Value,
+        width: ir.Value,
+        out: ir.Value,
+        out_width: ir.Value,
+    ):
         self._builder = builder
         self._num_rows = num_rows
         self._width = width

@@ -4,6 +4,8 @@ A state is the list of ways to go on, in the order in which a backtracking match
 Cox, "Regular Expression Matching: the Virtual Machine Approach", 2009). A way that has matched hides the ways after it: a greedy
 loop stays before its exit, a lazy one behind it. Lookarounds are exact: each way carries the set of texts that may follow.
 
+A match that depends on what follows stays in the list, for as long as it is not decided.
+
 When the text so far can be the match, `condition` is the set of the texts that may follow such that it *is* the match: none of the
 ways before it comes to an end in them.
 """
@@ -97,6 +99,7 @@ class _Way(NamedTuple):
 
 
 _MATCHED = 0  # the empty stack
+_PAST = 1  # a match that ended earlier, if what followed it is in its set
 
 
 @dataclass(eq=False)
@@ -114,7 +117,7 @@ class OrderedMatcher:
 
     def __init__(self, item: Item, limits: Limits):
         self._budget = Budget(limits)
-        self._stacks: list[tuple[Item, int]] = [(Sequence(()), _MATCHED)]
+        self._stacks: list[tuple[Item, int]] = [(EPSILON, _MATCHED), (EPSILON, _PAST)]
         self._stack_ids: dict[tuple[Item, int], int] = {}
         self._counted: dict[tuple[Item, int, int | None], Item] = {}
         self._lookbehinds: dict[Before | Lookbehind, int] = {}
@@ -196,7 +199,7 @@ class OrderedMatcher:
                 continue
             visited.add((stack, rest.uid))
             self._budget.spend(1)
-            if stack == _MATCHED:
+            if stack in (_MATCHED, _PAST):
                 result.append(_Way(stack, rest))
                 if rest is ANYTHING:
                     break
@@ -222,6 +225,8 @@ class OrderedMatcher:
                 follow = nodes.conj((rest, self._follow(item, seen, num_read)))
                 if is_live(locate(follow), self._budget):
                     todo.append((below, locate(follow)))
+        while result and result[-1].stack == _PAST:  # it hides nothing
+            result.pop()
         return result
 
     def _rounds(self, item: Repetition, below: int) -> list[int]:
@@ -257,7 +262,7 @@ class OrderedMatcher:
         return found
 
     def _make_row(self, state: _State) -> list[tuple[CharSet, int]]:
-        heads = [self._stacks[way.stack][0] for way in state.ways]
+        heads = [self._stacks[way.stack][0] for way in state.ways if way.stack not in (_MATCHED, _PAST)]
         rows = [row(head, self._budget) for head in heads if isinstance(head, Node)]
         if not rows:
             return []
@@ -273,17 +278,16 @@ class OrderedMatcher:
     def _target(self, state: _State, code_point: int) -> int | None:
         ways: list[tuple[int, Node]] = []
         for stack, rest in state.ways:
-            head, below = self._stacks[stack]
-            if stack == _MATCHED or not isinstance(head, Node):
-                continue
-            left = self._after(head, code_point)
-            if left is None:
-                continue
             follow = self._after(rest, code_point)
-            if follow is not None:
+            if follow is None:
+                continue
+            if stack in (_MATCHED, _PAST):
+                ways.append((_PAST, follow))
+                continue
+            head, below = self._stacks[stack]
+            left = self._after(head, code_point) if isinstance(head, Node) else None
+            if left is not None:
                 ways.append((below if left is EPSILON else self._push(left, below), follow))
-        if not ways:
-            return None
         seen = tuple(self._after(node, code_point) or EMPTY for node in state.seen)
         num_read = min(state.num_read + 1, self._need)
         closed = self._closed(ways, seen, num_read)
@@ -315,7 +319,7 @@ class OrderedMatcher:
     def _ends(self, stack: int, state: _State) -> Node:
         """Texts with a beginning that a stack matches."""
         items: list[Item] = []
-        while stack != _MATCHED:
+        while stack not in (_MATCHED, _PAST):
             item, stack = self._stacks[stack]
             items.append(item)
         return self._texts(Sequence(tuple(items)), ANYTHING, state.seen, state.num_read)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -105,6 +106,7 @@ def escape_pointer(part: str) -> str:
 Scope = tuple[tuple[str, str], ...]
 EMPTY_SCOPE: Scope = ()
 
+_INDEX = re.compile("0|[1-9][0-9]{0,9}")  # RFC 6901 section 4
 _RECURSIVE = "#"  # `$recursiveAnchor: true` is a dynamic anchor with the empty name
 _SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas", "dependencies", "$defs", "definitions")
 _SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems", "items")
@@ -254,7 +256,7 @@ class Document:
             base = self.base_of(schema, base)
             if isinstance(schema, Mapping) and part in schema:
                 schema = schema[part]
-            elif isinstance(schema, list) and part.isdecimal() and int(part) < len(schema):
+            elif isinstance(schema, list) and _INDEX.fullmatch(part) and int(part) < len(schema):
                 schema = schema[int(part)]
             else:
                 raise GrammarError(

@@ -67,6 +67,16 @@ def _required(x: Json) -> str | None:
     return None if isinstance(x, bool) else _names(x)
 
 
+def _name_lists(x: Json) -> str | None:
+    return None if isinstance(x, Mapping) and all(_names(v) is None for v in x.values()) else "must be an object of arrays of strings"
+
+
+def _dependencies(x: Json) -> str | None:
+    if isinstance(x, Mapping) and all(not isinstance(v, list) or _names(v) is None for v in x.values()):
+        return None
+    return "must be an object of schemas and arrays of strings"
+
+
 def _array(x: Json) -> str | None:
     return None if isinstance(x, list) else "must be an array"
 
@@ -96,12 +106,12 @@ VALUE_CHECKS: dict[str, Callable[[Json], str | None]] = {
     "multipleOf": _positive, "minimum": _number, "maximum": _number, "exclusiveMinimum": _number_or_bool, "exclusiveMaximum": _number_or_bool,
     "minLength": _count, "maxLength": _count, "pattern": _string, "format": _string,
     "minItems": _count, "maxItems": _count, "uniqueItems": _bool, "minContains": _count, "maxContains": _count,
-    "minProperties": _count, "maxProperties": _count, "required": _required, "dependentRequired": _object, "dependencies": _object,
+    "minProperties": _count, "maxProperties": _count, "required": _required, "dependentRequired": _name_lists, "dependencies": _dependencies,
     "properties": _object, "patternProperties": _object, "dependentSchemas": _object,
     "allOf": _schemas, "anyOf": _schemas, "oneOf": _schemas, "prefixItems": _array,
 }  # fmt: skip
 # Keywords whose meaning depends on other places, so that what they ask for may turn out to be unsupported.
-_COMBINED = ("uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "unevaluatedItems", "unevaluatedProperties")
+_COMBINED = ("uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties")
 KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS)
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -166,6 +176,14 @@ def check(document: Document, limits: Limits, probe: Probe) -> Iterator[Finding]
             yield Finding(error.pointer or child(pointer, keyword), keyword, "refused", error.reason, isinstance(error, LimitError))
 
 
+class _Reference(NamedTuple):
+    """A reference and the place it leads to, as (identity, outer dynamic scope)."""
+
+    target: tuple[int, Scope]
+    pointer: str
+    keyword: str
+
+
 class _Walk:
     """One walk over the reachable places of a document."""
 
@@ -174,6 +192,7 @@ class _Walk:
         self._limits = limits
         self._seen: set[tuple[int, Scope]] = set()
         self._found: set[int] = set()
+        self._references: dict[tuple[int, Scope], list[_Reference]] = {}
         self._stack: list[tuple[Json, str, str, Scope, int]] = [(document.root, "", "", EMPTY_SCOPE, 0)]
         self.probes: list[tuple[Mapping[str, Json], str, str, Scope, str]] = []
 
@@ -187,6 +206,9 @@ class _Walk:
                     yield from self._place(schema, base, pointer, scope, depth)
             elif not isinstance(schema, bool):
                 yield Finding(pointer, "", "refused", f"a schema must be an object or a boolean, not {type(schema).__name__}")
+        circle = self._circle()
+        if circle is not None:
+            yield Finding(circle.pointer, circle.keyword, "refused", "the references lead in a circle")
 
     def _check_budget(self, pointer: str, depth: int) -> None:
         limits = self._limits
@@ -217,10 +239,33 @@ class _Walk:
                     yield Finding(error.pointer or pointer, keyword, "refused", error.reason)
                 else:
                     self._stack.append((target.schema, target.base, target.pointer, scope, depth))
+                    link = _Reference((id(target.schema), scope), child(pointer, keyword), keyword)
+                    self._references.setdefault((id(schema), outer_scope), []).append(link)
         if not only_ref:
             self._stack.extend((s, base, p, scope, depth + 1) for p, s in subschemas(schema, pointer, draft))
             if fine:
                 self.probes.extend((schema, outer, pointer, outer_scope, k) for k in _COMBINED if k in schema)
+
+    def _circle(self) -> _Reference | None:
+        """A reference that closes a circle of nothing but references. (Circles through other keywords are found by the probes.)"""
+        on_path: dict[tuple[int, Scope], bool] = {}
+        for start in self._references:
+            if start in on_path:
+                continue
+            on_path[start] = True
+            path = [(start, iter(self._references[start]))]
+            while path:
+                place, links = path[-1]
+                link = next(links, None)
+                if link is None:
+                    on_path[place] = False
+                    path.pop()
+                elif on_path.get(link.target):
+                    return link
+                elif link.target not in on_path and link.target in self._references:
+                    on_path[link.target] = True
+                    path.append((link.target, iter(self._references[link.target])))
+        return None
 
 
 def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limits, only_ref: bool) -> Finding:

@@ -63,6 +63,8 @@ class Names:
     def _value_of(self, name: str) -> Node:
         if self._shape.names is not None and not self._shape.names.matches(name):
             return NOTHING
+        if any("\ud800" <= char <= "\udfff" for char in name):
+            return NOTHING  # no text can hold it
         parts: list[Node] = []
         for m in self._shape.members:
             matched = [node for language, node in m.patterns if language.matches(name)]
@@ -196,7 +198,8 @@ def _fillings(names: Names, shape: ObjectShape, present: set[str], spare: list[s
     if missing <= 0:
         return [()]
     ways: list[tuple[str, ...] | int] = list(range(len(names.classes)))
-    for more in combinations([n for n in spare if n not in present], missing):
+    free = [n for n in spare if n not in present]
+    for more in combinations(free, missing) if missing <= len(free) else ():
         ways.append(more)
         if len(ways) > _MAX_CHOICES:
             if names.classes:
@@ -306,7 +309,7 @@ class ObjectFrames:
     def _pending(self, at: _At) -> set[str]:
         """Names that must still come."""
         present = _closure((*self._required, *at.seen), self._shape) if self._shape.dependencies else set(self._required)
-        return {n for n in present if n not in at.seen and not self._index.get(n, at.next) < at.next}
+        return {n for n in present if n not in at.seen and (n in self._remembered or self._index.get(n, at.next) >= at.next)}
 
     def _make(self, at: _At) -> ObjectFrame:
         pending = self._pending(at)

@@ -285,7 +285,7 @@ REGEXES: list[tuple[str, str, list[str], list[str]]] = [
 
 
 @pytest.mark.parametrize(("pattern", "dialect", "valid", "invalid"), REGEXES)
-def test_regexes(pattern: str, dialect: str, valid: list[str], invalid: list[str]) -> None:
+def test_regexes(pattern: str, dialect: Literal["ecma", "python"], valid: list[str], invalid: list[str]) -> None:
     grammar = Grammar.regex(pattern, dialect)
     assert grammar.kind == "regex"
     for text in valid:
@@ -298,7 +298,7 @@ BAD_REGEXES = [("a(b", "ecma", 1), (r"ab\1", "ecma", 2), ("[b-a]", "python", 1),
 
 
 @pytest.mark.parametrize(("pattern", "dialect", "position"), BAD_REGEXES)
-def test_a_refused_regex_names_the_position(pattern: str, dialect: str, position: int) -> None:
+def test_a_refused_regex_names_the_position(pattern: str, dialect: Literal["ecma", "python"], position: int) -> None:
     with pytest.raises(GrammarError) as caught:
         Grammar.regex(pattern, dialect)
     assert caught.value.position == position

@@ -25,7 +25,8 @@ def merge(parts: Sequence[torch.nn.Linear]) -> LinearWeights:
     weight = torch.cat([part.weight.data for part in parts])
     if all(part.bias is None for part in parts):
         return LinearWeights(weight, None)
-    return LinearWeights(weight, torch.cat([weight.new_zeros(part.out_features) if part.bias is None else part.bias.data for part in parts]))
+    biases = [weight.new_zeros(part.out_features) if part.bias is None else part.bias.data for part in parts]
+    return LinearWeights(weight, torch.cat(biases))
 
 
 class RowLinear(torch.nn.Module):

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ...kernels.row_math import Activation, HeadLayout, NormWeights
 from .layer import LayerDesign, LayerWeights
 from .linear import LinearWeights, merge
-from ...kernels.row_math import Activation, HeadLayout, NormWeights
 
 _ACTIVATIONS = {"SiLUActivation": Activation.SILU, "SiLU": Activation.SILU, "GELUTanh": Activation.GELU_TANH}
 

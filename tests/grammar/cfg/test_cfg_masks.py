@@ -17,7 +17,7 @@ GRAMMARS = {
         ' | ("true" | "false" | "null") ws\npair ::= string ":" ws value\nnum ::= "-"? [0-9]{1,4} ("." [0-9]{1,3})? ws\n'
         'string ::= "\\"" ([^"\\\\\\x00-\\x1f] | "\\\\" ["\\\\nu]){0,9} "\\"" ws\nws ::= " "?'
     ),
-    "ambiguous": parse_ebnf("root ::= e\ne ::= [0-9]+ | e ('-' | '+' | e) e | '(' e ')'"),
+    "ambiguous": parse_ebnf("root ::= e\ne ::= [0-9] | e ('-' | '+' | '') e | '(' e ')'"),
     "nullable": parse_ebnf("root ::= n root 'x' | 'ab' n\nn ::= 'n' | n n | ''"),
     "lines": parse_ebnf("root ::= line+\nline ::= word (' ' word)* '\\n' | 'if ' word '\\n'\nword ::= [a-zé日]{1,5}"),
     "arithmetic": parse_lark(

@@ -20,7 +20,7 @@ _FILE = _FOLDER / "reports_dev.jsonl"
 def cases() -> list:
     if not _FILE.exists():
         return [pytest.param(None, marks=pytest.mark.skip(reason=f"{_FILE} is absent"))]
-    lines = [json.loads(line) for line in _FILE.read_text(encoding="utf-8").splitlines()]
+    lines = [json.loads(line) for line in _FILE.read_text(encoding="utf-8").split("\n") if line]
     return [pytest.param(case, id=case["id"]) for case in lines if _PARSERS.keys() & case.keys()]
 
 

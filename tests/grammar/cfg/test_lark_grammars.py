@@ -145,7 +145,7 @@ def test_the_start_can_be_named(acceptor):
         ("start: X", 7, "terminal X is used but not defined"),
         ('start: "a"\nstart: "b"', 11, "defined twice"),
         ('x: "a"', None, "rule start is used but not defined"),
-        ('start: A\nA: B\nB: "b" A', 12, "uses itself"),
+        ('start: A\nA: B\nB: "b" A', 9, "uses itself"),
         ('start: A\nA: x\nx: "b"', 12, "uses the rule x"),
         ("start: A\nA: /b*/", 9, "empty text"),
         ("start: /(a/", 7, "not closed"),

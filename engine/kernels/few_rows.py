@@ -5,7 +5,7 @@ are kept in vector registers while the weights stream by, in the layout in which
 fetched ahead. Sums are formed in one order whatever the number of rows, so a row's result depends on that row alone.
 """
 
-# pyright: reportCallIssue=false, reportArgumentType=false, reportPrivateImportUsage=false
+# pyright: reportCallIssue=false, reportArgumentType=false, reportPrivateImportUsage=false, reportReturnType=false
 # Numba's decorators change what a call means.
 
 from __future__ import annotations

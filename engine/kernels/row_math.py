@@ -26,6 +26,7 @@ _ZERO_BELOW = np.float32(1e-30)
 """Rows whose magnitudes are all below this are quantised to zeros."""
 _FINE_STEPS = 254
 """Steps between two integers that the second byte of a quantised value tells apart: its half is 127."""
+_PADDING = 32
 _MAGNITUDE, _INFINITY = np.int32(0x7FFFFFFF), np.int32(0x7F800000)
 _NONE = 0
 """The address of a tensor that is not given."""
@@ -308,7 +309,8 @@ class QuantizedRows(NamedTuple):
     """Rows [T, K] as integers: scale * (coarse + fine / 254).
 
     Attributes:
-        integers: [2 * T, K] int8 from -127 to 127: the coarse parts of all rows, then the fine ones.
+        integers: [P, K] int8 from -127 to 127: the coarse parts of all rows, the fine ones, and some padding. Libraries prepare
+            themselves for each number of rows they meet, so there are few different P.
         scales: [T] float32, NaN for a row that is not finite.
     """
 
@@ -319,16 +321,21 @@ class QuantizedRows(NamedTuple):
 def quantize_rows(rows: torch.Tensor) -> QuantizedRows:
     """Each row [K] to two bytes a value and one scale. The error is at most the row's largest magnitude / 64516."""
     num_rows, width = rows.shape
-    integers = torch.empty(2 * num_rows, width, dtype=torch.int8)
+    integers = torch.empty(_padded(2 * num_rows), width, dtype=torch.int8)
     scales = torch.empty(num_rows)
     words = (rows.data_ptr(), integers.data_ptr(), scales.data_ptr(), width)
     run(_quantize, num_rows, words, parallel=rows.numel() > _WORTH_A_TEAM)
     return QuantizedRows(integers, scales)
 
 
+def _padded(num_rows: int) -> int:
+    """The next power of two up to 32, then the next multiple of 32."""
+    return 1 << (num_rows - 1).bit_length() if 0 < num_rows <= _PADDING else -(-num_rows // _PADDING) * _PADDING
+
+
 def combine_rows(products: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """What linear products [2 * T, N] of `QuantizedRows.integers` stand for, in their place -> [T, N]"""
-    num_rows = products.shape[0] // 2
+    """What linear products [P, N] of `QuantizedRows.integers` stand for, in their place -> [T, N]"""
+    num_rows = scales.shape[0]
     words = (products.data_ptr(), scales.data_ptr(), products.shape[1])
     run(_combine, num_rows, words, parallel=products.numel() > _WORTH_A_TEAM)
     return products[:num_rows]

@@ -20,7 +20,7 @@ from .keys import Keys
 from .keywords import Finding, check
 from .nodes import Node
 from .numbers import NumberSet
-from .objects import ObjectFrames
+from .objects import Names, ObjectFrames
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
@@ -236,9 +236,10 @@ def _expand_everything(expander: Expander) -> None:
                     if c.high is not None:
                         stack.append(expander.nodes.all_of((item, expander.nodes.negation(c.node))))
         for shape in shapes.objects:
-            for members in shape.members:
-                stack += [*members.properties.values(), *(node for _, node in members.patterns), members.additional]
-            stack += [witness.node for witness in shape.witnesses]
+            names = Names(expander, shape)
+            values = [names.node(name) for name in names.mentioned + names.unordered] + [c.node for c in names.classes]
+            stack += values
+            stack += [names.witness_node(i, value) for i in range(len(shape.witnesses)) for value in values]
 
 
 def compile_schema(document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits) -> tuple[Machine, int]:

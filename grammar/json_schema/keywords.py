@@ -25,9 +25,11 @@ SCHEMAS = (
     "items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else", "unevaluatedItems",
     "unevaluatedProperties",
 )  # fmt: skip
-ANNOTATIONS = frozenset(
-    ["$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$comment", "$defs", "definitions", "$vocabulary", "title", "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType", "contentSchema", "discriminator", "externalDocs", "xml"]
-)
+ANNOTATIONS = frozenset((
+    "$schema", "$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor", "$comment", "$defs", "definitions", "$vocabulary", "title",
+    "description", "default", "examples", "example", "deprecated", "readOnly", "writeOnly", "contentEncoding", "contentMediaType",
+    "contentSchema", "discriminator", "externalDocs", "xml",
+))  # fmt: skip
 
 
 def _is_number(x: Json) -> bool:
@@ -102,11 +104,14 @@ def _anything(x: Json) -> str | None:
 
 
 VALUE_CHECKS: dict[str, Callable[[Json], str | None]] = {
-    "type": _type, "enum": _array, "const": _anything, "nullable": _bool, "$ref": _string, "$dynamicRef": _string, "$recursiveRef": _string,
-    "multipleOf": _positive, "minimum": _number, "maximum": _number, "exclusiveMinimum": _number_or_bool, "exclusiveMaximum": _number_or_bool,
+    "type": _type, "enum": _array, "const": _anything, "nullable": _bool,
+    "$ref": _string, "$dynamicRef": _string, "$recursiveRef": _string,
+    "multipleOf": _positive, "minimum": _number, "maximum": _number,
+    "exclusiveMinimum": _number_or_bool, "exclusiveMaximum": _number_or_bool,
     "minLength": _count, "maxLength": _count, "pattern": _string, "format": _string,
     "minItems": _count, "maxItems": _count, "uniqueItems": _bool, "minContains": _count, "maxContains": _count,
-    "minProperties": _count, "maxProperties": _count, "required": _required, "dependentRequired": _name_lists, "dependencies": _dependencies,
+    "minProperties": _count, "maxProperties": _count, "required": _required,
+    "dependentRequired": _name_lists, "dependencies": _dependencies,
     "properties": _object, "patternProperties": _object, "dependentSchemas": _object,
     "allOf": _schemas, "anyOf": _schemas, "oneOf": _schemas, "prefixItems": _array,
 }  # fmt: skip

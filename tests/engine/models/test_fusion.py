@@ -35,13 +35,14 @@ from formcast.engine.scheduler import Chunk, StepPlan
 COMMON: dict[str, Any] = {"vocab_size": 96, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 3, "initializer_range": 0.3}
 HEADS: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2}
 WINDOW: dict[str, Any] = {"sliding_window": 20}
+HALF_ROTARY = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
 CONFIGS = {
     "llama grouped": LlamaConfig(**COMMON, num_attention_heads=6, num_key_value_heads=2, head_dim=8),
     "llama tied, biased": LlamaConfig(**COMMON, **HEADS, tie_word_embeddings=True, attention_bias=True),
     "mistral": MistralConfig(**COMMON, **HEADS, **WINDOW, head_dim=16),
     "qwen2": Qwen2Config(**COMMON, **HEADS, **WINDOW, use_sliding_window=True, max_window_layers=1),
     "qwen3": Qwen3Config(**COMMON, **HEADS, head_dim=20),
-    "phi3": Phi3Config(**COMMON, **HEADS, pad_token_id=0, partial_rotary_factor=0.5),
+    "phi3": Phi3Config(**COMMON, **HEADS, pad_token_id=0, rope_parameters=HALF_ROTARY),
     "gemma": GemmaConfig(**COMMON, **HEADS, head_dim=12),
     "gemma2": Gemma2Config(
         **COMMON,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from toy_vocabulary import brute_force, mask_of, vocabulary, walk
 
-from formcast import compile_grammar
+from formcast import Grammar, Limits, compile_grammar
 from formcast.grammar.cfg import ContextFreeGrammar, compile_cfg, parse_ebnf, parse_gbnf, parse_lark
+from formcast.grammar.grammar import Compiled
 
 GRAMMARS = {
     "json": parse_gbnf(
@@ -30,21 +31,30 @@ GRAMMARS = {
 }
 
 
-def compilable(grammar: ContextFreeGrammar, key: str):
-    return SimpleNamespace(
-        kind="cfg",
-        key=key,
-        compile=lambda limits=None: SimpleNamespace(**dict(zip(("machine", "start"), compile_cfg(grammar, limits), strict=True))),
-    )
+class Compilable:
+    """The part of `Grammar` that compiling against a vocabulary needs."""
+
+    kind = "cfg"
+
+    def __init__(self, grammar: ContextFreeGrammar, key: str):
+        self.key = key
+        self._grammar = grammar
+
+    def compile(self, limits: Limits | None = None) -> Compiled:
+        return Compiled(*compile_cfg(self._grammar, limits))
+
+
+def compilable(name: str) -> Grammar:
+    return cast(Grammar, Compilable(GRAMMARS[name], name))
 
 
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_random_walks_end_in_accepted_texts(name: str, acceptor):
-    grammar, vocab = GRAMMARS[name], vocabulary()
-    accepts = acceptor(grammar)
+    vocab = vocabulary()
+    accepts = acceptor(GRAMMARS[name])
     finished = 0
     for seed in range(12):
-        text = walk(compilable(grammar, name), vocab, random.Random(seed), max_tokens=60)
+        text = walk(compilable(name), vocab, random.Random(seed), max_tokens=60)
         if text is not None:
             finished += 1
             assert accepts(text.decode())
@@ -54,7 +64,7 @@ def test_random_walks_end_in_accepted_texts(name: str, acceptor):
 @pytest.mark.parametrize("name", GRAMMARS)
 def test_masks_hold_exactly_the_tokens_that_can_be_taken(name: str):
     vocab, rng = vocabulary(), random.Random(7)
-    cursor = compile_grammar(compilable(GRAMMARS[name], name), vocab).cursor()
+    cursor = compile_grammar(compilable(name), vocab).cursor()
     for _ in range(12):
         allowed = mask_of(cursor)
         assert allowed == brute_force(cursor)

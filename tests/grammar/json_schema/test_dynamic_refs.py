@@ -11,11 +11,12 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from formcast import Grammar, GrammarError
-from formcast.grammar.json_schema.uris import resolve
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from toy_vocabulary import vocabulary, walk
+
+from formcast import Grammar, GrammarError
+from formcast.grammar.json_schema.uris import resolve
 
 VOCAB = vocabulary()
 NEW = "https://json-schema.org/draft/2020-12/schema"
@@ -118,7 +119,9 @@ def test_a_registered_document_may_override_dynamic_anchors() -> None:
 
 
 def test_a_registered_document_keeps_its_draft() -> None:
-    registry = {"http://x.test/four": {"$schema": "http://json-schema.org/draft-04/schema#", "maximum": 3, "exclusiveMaximum": True, "const": 1}}
+    registry = {
+        "http://x.test/four": {"$schema": "http://json-schema.org/draft-04/schema#", "maximum": 3, "exclusiveMaximum": True, "const": 1}
+    }
     grammar = Grammar.json_schema({"$schema": NEW, "$ref": "http://x.test/four"}, registry=registry)
     assert grammar.accepts("2")
     assert not grammar.accepts("3")

@@ -8,10 +8,11 @@ from typing import Any
 
 import jsonschema_rs
 import pytest
-from formcast import Grammar, GrammarError, LimitError
 from hypothesis import HealthCheck, assume, given, reject, settings
 from hypothesis import strategies as st
 from toy_vocabulary import vocabulary, walk
+
+from formcast import Grammar, GrammarError, LimitError
 
 VOCAB = vocabulary()
 OLD = {"$schema": "https://json-schema.org/draft/2019-09/schema"}

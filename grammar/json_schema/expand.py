@@ -18,7 +18,7 @@ from .document import Document, Draft
 from .evaluation import Evaluated, Evaluation, Kind
 from .formats import format_language
 from .interior import Interior
-from .keywords import ANNOTATIONS, TYPES, child
+from .keywords import ANNOTATIONS, MAX_COUNT, TYPES, child
 from .nodes import EVERYTHING, NOTHING, And, Asserted, Constant, Everything, Node, Nodes, Not, One, Or, Place, Sole
 from .numbers import NumberSet
 from .shapes import (
@@ -408,10 +408,10 @@ class Expander:
     def _string(self, schema: Mapping[str, Json]) -> StringSet:
         strings = StringSet()
         if "minLength" in schema or "maxLength" in schema:
-            low, high = int(schema.get("minLength", 0)), schema.get("maxLength")
+            low, high = int(schema.get("minLength", 0)), _at_most(schema, "maxLength")
             if high is not None and low > high:
                 return NO_STRING
-            strings = StringSet(None, low, None if high is None else int(high))
+            strings = StringSet(None, low, high)
         if "pattern" in schema:
             strings = strings & StringSet(Language.pattern(schema["pattern"], "ecma", "search"))
         if "format" in schema:
@@ -433,13 +433,13 @@ class Expander:
                 prefix = inside.listed("prefixItems")
             rest = inside.sub("items")
         low = int(schema.get("minItems", 0))
-        high = int(schema["maxItems"]) if "maxItems" in schema else None
+        high = _at_most(schema, "maxItems")
         if high is not None and low > high:
             return None
         contains: tuple[Contains, ...] = ()
         if inside.has("contains"):
             least = int(schema["minContains"]) if inside.has("minContains") else 1
-            most = int(schema["maxContains"]) if inside.has("maxContains") else None
+            most = _at_most(schema, "maxContains") if inside.has("maxContains") else None
             if most is not None and least > most:
                 return None
             contains = (Contains(inside.sub("contains"), least, most),)
@@ -460,7 +460,7 @@ class Expander:
             required=tuple(dict.fromkeys(required)) if not isinstance(required, bool) else (),
             names=names,
             low=int(schema.get("minProperties", 0)),
-            high=int(schema["maxProperties"]) if "maxProperties" in schema else None,
+            high=_at_most(schema, "maxProperties"),
             dependencies=tuple((name, frozenset(needs)) for name, needs in dependencies.items() if isinstance(needs, list)),
             pointer=inside.pointer,
         )
@@ -582,6 +582,12 @@ def _only(kind: Kind, shapes: Shapes) -> Shapes:
 def _with(kind: Kind, shapes: Shapes, part: Shapes) -> Shapes:
     """`shapes` with the objects, or arrays, of `part`."""
     return replace(shapes, objects=part.objects) if kind is Kind.PROPERTIES else replace(shapes, arrays=part.arrays)
+
+
+def _at_most(schema: Mapping[str, Json], keyword: str) -> int | None:
+    """An upper bound; None where there is none, or none that is ever reached."""
+    bound = schema.get(keyword)
+    return None if bound is None or bound > MAX_COUNT else int(bound)
 
 
 def _types(schema: Mapping[str, Json]) -> set[str]:

@@ -15,9 +15,14 @@ from ..limits import Limits
 from ..regex import Language
 from .document import EMPTY_SCOPE, Document, Draft, Scope, escape_pointer
 from .formats import FORMAT_NAMES
+from .numbers import exact
 
 Json = Any
 
+MAX_COUNT = 1 << 30  # lengths and numbers of items beyond it are never reached; a larger maximum bounds nothing
+_AT_LEAST = frozenset({"minLength", "minItems", "minProperties", "minContains"})
+_NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
+_COMPANIONS = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 TYPES = ("null", "boolean", "object", "array", "number", "integer", "string")
 SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas")
 SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
@@ -37,7 +42,12 @@ def _is_number(x: Json) -> bool:
 
 
 def _count(x: Json) -> str | None:
-    return None if _is_number(x) and x >= 0 and x == int(x) else "must be a non-negative integer"
+    if _is_number(x) and x >= 0:
+        # a Decimal with a huge exponent must not be written out
+        whole = isinstance(x, int) or (x.is_integer() if isinstance(x, float) else x.adjusted() > 30 or x == x.to_integral_value())
+        if whole:
+            return None
+    return "must be a non-negative integer"
 
 
 def _number(x: Json) -> str | None:
@@ -228,8 +238,8 @@ class _Walk:
         draft, scope = document.draft_at(base), document.enter(outer_scope, base)
         only_ref = draft.ref_hides_siblings and isinstance(schema.get("$ref"), str)
         fine = True
-        for keyword, value in schema.items():
-            finding = _finding(keyword, value, pointer, draft, self._limits, only_ref)
+        for keyword in schema:
+            finding = _finding(keyword, schema, pointer, draft, self._limits, only_ref)
             fine &= finding.status != "refused"
             if id(schema) not in self._found:
                 yield finding
@@ -273,24 +283,45 @@ class _Walk:
         return None
 
 
-def _finding(keyword: str, value: Json, pointer: str, draft: Draft, limits: Limits, only_ref: bool) -> Finding:
+def _check_values(keyword: str, value: Json) -> None:
+    """Raises GrammarError for a pattern that is not supported, or a value that no text can spell."""
+    if keyword == "pattern":
+        Language.pattern(value, "ecma", "search")
+    elif keyword == "patternProperties":
+        for text in value:
+            Language.pattern(text, "ecma", "search")
+    elif keyword in ("enum", "const"):
+        for scalar in value if keyword == "enum" else [value]:
+            if isinstance(scalar, str):
+                Language.literal(scalar)
+            elif _is_number(scalar):
+                exact(scalar)
+    elif keyword in _NUMBERS and not isinstance(value, bool):
+        exact(value)
+    elif keyword in _AT_LEAST and value > MAX_COUNT:
+        raise LimitError(f"'{keyword}' is above {MAX_COUNT}")
+
+
+def _finding(
+    keyword: str, schema: Mapping[str, Json], pointer: str, draft: Draft, limits: Limits, only_ref: bool
+) -> Finding:
+    value = schema[keyword]
+    companion = _COMPANIONS.get(keyword)
     if keyword not in KNOWN or not draft.has(keyword) or (only_ref and keyword != "$ref"):
         return Finding(pointer, keyword, "annotation", "" if keyword in ANNOTATIONS else "not an assertion of this draft")
+    if companion is not None and companion not in schema:
+        return Finding(pointer, keyword, "annotation", f"without '{companion}' it asserts nothing")
     problem = VALUE_CHECKS.get(keyword, _anything)(value)
     if problem is not None:
         return Finding(child(pointer, keyword), keyword, "refused", f"'{keyword}' {problem}")
     if keyword == "enum" and len(value) > limits.max_enum:
-        return Finding(child(pointer, keyword), keyword, "refused", f"'enum' has more than {limits.max_enum} values (max_enum)")
+        return Finding(child(pointer, keyword), keyword, "refused", f"'enum' has more than {limits.max_enum} values (max_enum)", True)
     if keyword == "$recursiveRef" and value != "#":
         return Finding(child(pointer, keyword), keyword, "refused", "'$recursiveRef' must be '#'")
+    if keyword == "format" and value not in FORMAT_NAMES:
+        return Finding(pointer, keyword, "annotation", f"the format {value!r} is not known")
     try:
-        if keyword == "pattern":
-            Language.pattern(value, "ecma", "search")
-        elif keyword == "patternProperties":
-            for text in value:
-                Language.pattern(text, "ecma", "search")
-        elif keyword == "format" and value not in FORMAT_NAMES:
-            return Finding(pointer, keyword, "annotation", f"the format {value!r} is not known")
+        _check_values(keyword, value)
     except GrammarError as error:
         return Finding(child(pointer, keyword), keyword, "refused", str(error), isinstance(error, LimitError))
     return Finding(pointer, keyword, "enforced", "")

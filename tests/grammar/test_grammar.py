@@ -111,7 +111,7 @@ REFUSED: list[tuple[Any, str | None, str]] = [
     ({"$ref": "#/$defs/nope"}, "/$ref", "leads nowhere"),
     ({"$ref": "#nope"}, "/$ref", "no anchor"),
     ({"$ref": "https://example.com/x.json"}, "/$ref", "https://example.com/x.json"),
-    ({"$ref": "#"}, "", "refers to itself"),
+    ({"$ref": "#"}, "/$ref", "circle"),
     ({"properties": {"a": 3}}, "/properties/a", "must be an object or a boolean, not int"),
     ({"$schema": "http://json-schema.org/draft-03/schema#"}, "/$schema", "draft 3"),
     ({"type": "object", "required": ["a"], "properties": {"a": {"type": "object", "required": ["b"], "properties": {"b": {"enum": []}}}}}, "/properties/a/properties/b", "no finite value"),
@@ -446,7 +446,8 @@ def test_limits_are_obeyed() -> None:
     with pytest.raises(LimitError, match="max_depth"):
         Grammar.json_schema({"items": {"items": {"items": {}}}}, limits=Limits(max_depth=2))
     with pytest.raises(LimitError, match="max_nodes"):
-        Grammar.json_schema({}).compile(Limits(max_nodes=100)).machine.run(0, b"[" * 10_000)
+        compiled = Grammar.json_schema({}).compile(Limits(max_nodes=100))
+        compiled.machine.run(compiled.start, b"[" * 10_000)
 
 
 # --- threads -------------------------------------------------------------------------------------------------------

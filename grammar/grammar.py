@@ -263,7 +263,7 @@ def _load_registry(registry: Any) -> dict[str, Json]:
     try:
         return json_text.loads(json_text.dumps(registry))
     except ValueError as error:
-        raise GrammarError(f"the registry is not JSON: {error}") from error
+        raise GrammarError(f"the registry is not JSON: {error}", pointer="") from error
 
 
 def _load_schema(schema: Any, limits: Limits) -> tuple[str, Json]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import MAX_EMAX, Decimal, InvalidOperation
 from typing import Any
 
 Json = Any
 
+_MAX_INT_DIGITS = 4_000
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORDS = {"null": None, "true": True, "false": False}
@@ -26,11 +27,9 @@ def loads(text: str) -> Json:
         ValueError: the text is not JSON.
     """
     try:
-        return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant)
+        return json.loads(text, parse_float=_decimal, parse_int=_integer, parse_constant=_refuse_constant)
     except RecursionError:
         return _Reader(text).read()
-    except InvalidOperation as error:
-        raise ValueError("a number has an exponent beyond every bound") from error
 
 
 def dumps(value: Json) -> str:
@@ -41,8 +40,22 @@ def dumps(value: Json) -> str:
     """
     try:
         return json.dumps(value, allow_nan=False)
-    except (RecursionError, TypeError):
+    except (RecursionError, TypeError, ValueError):
         return "".join(_pieces(value))
+
+
+def _decimal(text: str) -> Decimal:
+    """The exact value; where the exponent is beyond what `Decimal` can hold, one just as far beyond every budget."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        sign = "-" if text.startswith("-") else ""
+        return Decimal(f"{sign}1E{'-' if 'e-' in text.lower() else '+'}{MAX_EMAX}")
+
+
+def _integer(text: str) -> int | Decimal:
+    """Python's `int` refuses to read thousands of digits; `Decimal` does not mind."""
+    return int(text) if len(text) <= _MAX_INT_DIGITS else Decimal(text)
 
 
 def _refuse_constant(name: str) -> Json:
@@ -83,6 +96,8 @@ def _scalar(value: Json) -> str:
             raise ValueError(f"{value} is not a JSON value")
         text = str(value)
         return text if _NUMBER.fullmatch(text) else format(value, "f")
+    if isinstance(value, int) and value.bit_length() > 3 * _MAX_INT_DIGITS:
+        return format(Decimal(value), "f")
     if value is None or isinstance(value, bool | int | float | str):
         return json.dumps(value, allow_nan=False)
     raise ValueError(f"{type(value).__name__} is not a JSON value")
@@ -160,10 +175,7 @@ class _Reader:
         number = _NUMBER.match(self._text, self._at)
         if number is not None:
             self._at = number.end()
-            try:
-                return Decimal(number[0]) if number[1] or number[2] else int(number[0])
-            except InvalidOperation:
-                self._fail("a number has an exponent beyond every bound")
+            return _decimal(number[0]) if number[1] or number[2] else _integer(number[0])
         for word, value in _WORDS.items():
             if self._text.startswith(word, self._at):
                 self._at += len(word)

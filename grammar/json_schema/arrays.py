@@ -136,6 +136,8 @@ def _distinct_fill(expander: Expander, shape: ArrayShape, at: _At) -> bool:
 
 def array_needs(expander: Expander, shape: ArrayShape) -> list[list[Node]]:
     """Alternatives of nodes that must be inhabited for the shape to have a value."""
+    if any(max(c.low, c.high or 0) > _MAX_STATES for c in shape.contains):
+        raise LimitError("'contains' distinguishes too many places of the array", pointer=shape.pointer)
     if shape.high is not None and shape.high < shape.low:
         return []
     kind = uniqueness(expander, shape)

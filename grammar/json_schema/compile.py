@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..errors import GrammarError, LimitError
@@ -13,9 +13,9 @@ from ..machine import Machine, ValueParts
 from ..machine_layout import DEAD
 from ..regex import Language
 from ..whitespace import Whitespace
-from .arrays import ArrayFrames, uniqueness
+from .arrays import ArrayFrames, array_needs, uniqueness
 from .document import Document, Scope
-from .expand import Expander
+from .expand import Expander, pointer_of
 from .keys import Keys
 from .keywords import Finding, check
 from .nodes import Node
@@ -62,7 +62,6 @@ class SchemaCompiler:
 
     def _contradiction(self, root: Node) -> str:
         """Pointer of the deepest required place that is empty by itself."""
-        from .arrays import array_needs
         from .objects import object_needs
 
         expander, seen, node, place = self.expander, set[Node](), root, ""
@@ -83,14 +82,21 @@ class SchemaCompiler:
     def value(self, node: Node) -> int:
         value = self._values.get(node)
         if value is None:
-            value = self._values[node] = self.machine.new_value(lambda: self._parts(node))
+            value = self._values[node] = self.machine.new_value(lambda: self._placed(node, self._parts))
         return value
+
+    @staticmethod
+    def _placed(node: Node, make: Callable[[Node], ValueParts]) -> ValueParts:
+        try:
+            return make(node)
+        except GrammarError as error:
+            raise error.at(pointer_of(node)) from error
 
     def distinct_value(self, node: Node) -> int:
         """Value of an array item that must differ from the items before it; see `arrays.uniqueness` for which can."""
         value = self._distinct.get(node)
         if value is None:
-            value = self._distinct[node] = self.machine.new_value(lambda: self._distinct_parts(node))
+            value = self._distinct[node] = self.machine.new_value(lambda: self._placed(node, self._distinct_parts))
         return value
 
     def _distinct_parts(self, node: Node) -> ValueParts:
@@ -130,7 +136,6 @@ class SchemaCompiler:
         targets.update((byte, int(line[byte])) for byte in range(0x21, 0x7F) if line[byte] != DEAD)
 
     def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
-        from .arrays import array_needs
         from .objects import object_needs
 
         needs = (
@@ -193,13 +198,22 @@ class SchemaCompiler:
         return row
 
 
+_MANY_PATTERNS = 4  # from so many on, the classes of names that patterns tell apart are counted before decoding
+
+
 def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
     """What becomes of each keyword of the document."""
     expander = Expander(document, limits)
 
     def probe(schema: Mapping[str, Json], base: str, pointer: str, scope: Scope) -> None:
-        for shape in expander.expand(expander.nodes.place(schema, base, pointer, scope)).arrays:
-            uniqueness(expander, shape)
+        shapes = expander.expand(expander.nodes.place(schema, base, pointer, scope))
+        for array in shapes.arrays:
+            uniqueness(expander, array)
+            if array.contains:
+                array_needs(expander, array)
+        for shape in shapes.objects:
+            if sum(len(members.patterns) for members in shape.members) >= _MANY_PATTERNS:
+                _ = Names(expander, shape).classes
 
     seen: set[str] = set()
     refused = False
@@ -250,4 +264,7 @@ def compile_schema(document: Document, whitespace: Whitespace, *, any_order: boo
         LimitError: a budget is reached.
     """
     compiler = SchemaCompiler(document, whitespace, any_order=any_order, limits=limits)
-    return compiler.machine, compiler.start()
+    try:
+        return compiler.machine, compiler.start()
+    except GrammarError as error:
+        raise error.at("") from error

@@ -92,7 +92,7 @@ class Expander:
         if known is not None:
             return known
         if node in self._open:
-            raise GrammarError("the schema refers to itself without passing a property or an item", pointer=_pointer(node))
+            raise GrammarError("the schema refers to itself without passing a property or an item", pointer=pointer_of(node))
         opened = {node}
         self._open.add(node)
         try:
@@ -127,12 +127,12 @@ class Expander:
                     loop = _Loop(wanted)
                     continue
                 if len(stack) > self.limits.max_depth or len(self._shapes) > self.limits.max_steps:
-                    raise LimitError("the schema takes too many steps to expand (max_depth, max_steps)", pointer=_pointer(wanted))
+                    raise LimitError("the schema takes too many steps to expand (max_depth, max_steps)", pointer=pointer_of(wanted))
                 opened.add(wanted)
                 self._open.add(wanted)
                 stack.append((wanted, self._start(wanted)))
         if loop is not None:
-            raise GrammarError("the schema refers to itself without passing a property or an item", pointer=_pointer(loop.node))
+            raise GrammarError("the schema refers to itself without passing a property or an item", pointer=pointer_of(loop.node))
         assert answer is not None
         return answer
 
@@ -159,7 +159,7 @@ class Expander:
 
     def _and(self, node: And) -> Step:
         shapes = ALL_SHAPES
-        for part in sorted(node.parts, key=_pointer):
+        for part in sorted(node.parts, key=pointer_of):
             shapes = intersect(self.nodes, shapes, (yield part))
         return shapes
 
@@ -191,7 +191,7 @@ class Expander:
     def _none_of_all(self, parts: Iterable[Node]) -> Step:
         """What is not in all of the parts."""
         shapes = NO_SHAPES
-        for inner in sorted(parts, key=_pointer):
+        for inner in sorted(parts, key=pointer_of):
             shapes = unite(shapes, (yield self.nodes.negation(inner)))
         return shapes
 
@@ -488,7 +488,7 @@ class Expander:
             ways = rules[current] = self._ways(current)
             stack.extend(need for way in ways for need in way if need not in rules)
             if len(rules) > self.limits.max_steps:
-                raise LimitError("deciding whether the schema admits a value takes too many steps (max_steps)", pointer=_pointer(node))
+                raise LimitError("deciding whether the schema admits a value takes too many steps (max_steps)", pointer=pointer_of(node))
         self._solve(rules)
         return self._inhabited[node]
 
@@ -548,7 +548,7 @@ class Expander:
             return None
         values: list[Json] = [_LITERAL_VALUES[word] for word in sorted(shapes.literals)]
         values += [*strings, *numbers]
-        return tuple(self.nodes.constant(v, _pointer(node)) for v in values) if len(values) <= cap else None
+        return tuple(self.nodes.constant(v, pointer_of(node)) for v in values) if len(values) <= cap else None
 
 
 _LITERAL_VALUES = {"null": None, "true": True, "false": False}
@@ -598,7 +598,7 @@ def _types(schema: Mapping[str, Json]) -> set[str]:
     return types
 
 
-def _pointer(node: Node) -> str:
+def pointer_of(node: Node) -> str:
     stack = [node]
     while stack:
         current = stack.pop()

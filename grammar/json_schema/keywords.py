@@ -126,7 +126,10 @@ VALUE_CHECKS: dict[str, Callable[[Json], str | None]] = {
     "allOf": _schemas, "anyOf": _schemas, "oneOf": _schemas, "prefixItems": _array,
 }  # fmt: skip
 # Keywords whose meaning depends on other places, so that what they ask for may turn out to be unsupported.
-_COMBINED = ("uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties")
+_COMBINED = (
+    "uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "dependentSchemas", "contains", "patternProperties",
+    "unevaluatedItems", "unevaluatedProperties",
+)  # fmt: skip
 KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS)
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
@@ -309,11 +312,11 @@ def _finding(
     companion = _COMPANIONS.get(keyword)
     if keyword not in KNOWN or not draft.has(keyword) or (only_ref and keyword != "$ref"):
         return Finding(pointer, keyword, "annotation", "" if keyword in ANNOTATIONS else "not an assertion of this draft")
-    if companion is not None and companion not in schema:
-        return Finding(pointer, keyword, "annotation", f"without '{companion}' it asserts nothing")
     problem = VALUE_CHECKS.get(keyword, _anything)(value)
     if problem is not None:
         return Finding(child(pointer, keyword), keyword, "refused", f"'{keyword}' {problem}")
+    if companion is not None and companion not in schema:
+        return Finding(pointer, keyword, "annotation", f"without '{companion}' it asserts nothing")
     if keyword == "enum" and len(value) > limits.max_enum:
         return Finding(child(pointer, keyword), keyword, "refused", f"'enum' has more than {limits.max_enum} values (max_enum)", True)
     if keyword == "$recursiveRef" and value != "#":

@@ -195,8 +195,10 @@ def post(server: Server, body: bytes) -> httpx.Response:
 def test_keys_are_needed_but_for_health(server: Server, client: openai.OpenAI):
     assert httpx.get(f"{server.url}/health").status_code == 200
     assert httpx.get(f"{server.url}/v1/models").status_code == 401
-    stranger = openai.OpenAI(base_url=f"{server.url}/v1", api_key="wrong", max_retries=0)
-    with pytest.raises(openai.AuthenticationError):
+    with (
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="wrong", max_retries=0) as stranger,
+        pytest.raises(openai.AuthenticationError),
+    ):
         stranger.models.list()
     assert "small" in [card.id for card in client.models.list()]
 

@@ -40,7 +40,9 @@ def dumps(value: Json) -> str:
     """
     try:
         return json.dumps(value, allow_nan=False)
-    except (RecursionError, TypeError, ValueError):
+    except (RecursionError, TypeError, ValueError) as error:
+        if "Circular" in str(error):
+            raise
         return "".join(_pieces(value))
 
 

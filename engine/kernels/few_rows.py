@@ -22,7 +22,7 @@ from numba.extending import intrinsic
 from .parallel import KERNEL, claim, run
 
 MAX_ROWS = 32
-"""Rows from which a library is faster."""
+"""Rows beyond which a library is faster."""
 
 _FEATURES = binding.get_host_cpu_features()
 _WIDE = _FEATURES.get("avx512f", False)
@@ -135,23 +135,23 @@ class _WidenedInt8Arithmetic:
         return total
 
     def result(self, builder: ir.IRBuilder, total: ir.Value, offset_at: ir.Value) -> ir.Value:
-        add_lanes = _function(builder, f"llvm.vector.reduce.add.v{_INTEGERS.count}i32", _WORD, [_INTEGERS])
+        add_lanes = _function(builder, f"llvm.vector.reduce.add.v{self.summed.count}i32", _WORD, [self.summed])
         return builder.call(add_lanes, [total])
 
 
 class _Avx2Int8Arithmetic(_WidenedInt8Arithmetic):
     """With `vpmaddwd`: products of 16-bit integers, added in pairs."""
 
+    summed = ir.VectorType(_WORD, 8)
+
     def add_product(self, builder: ir.IRBuilder, total: ir.Value, row: ir.Value, weight: ir.Value) -> ir.Value:
         halves = ir.VectorType(_HALF, 16)
-        quarter = ir.VectorType(_WORD, 8)
-        multiply_pairs = _function(builder, "llvm.x86.avx2.pmadd.wd", quarter, [halves, halves])
-        parts = []
+        multiply_pairs = _function(builder, "llvm.x86.avx2.pmadd.wd", self.summed, [halves, halves])
         for part in range(VECTOR_BYTES // 16):
             lanes = ir.Constant(ir.VectorType(_WORD, 16), list(range(part * 16, (part + 1) * 16)))
             wide = [builder.sext(builder.shuffle_vector(value, value, lanes), halves) for value in (row, weight)]
-            parts.append(builder.call(multiply_pairs, wide))
-        return builder.add(total, _joined(builder, parts))
+            total = builder.add(total, builder.call(multiply_pairs, wide))
+        return total
 
 
 class _VnniInt8Arithmetic(_WidenedInt8Arithmetic):
@@ -169,15 +169,6 @@ class _VnniInt8Arithmetic(_WidenedInt8Arithmetic):
 
     def result(self, builder: ir.IRBuilder, total: ir.Value, offset_at: ir.Value) -> ir.Value:
         return builder.sub(super().result(builder, total, offset_at), builder.load(builder.inttoptr(offset_at, _WORD.as_pointer())))
-
-
-def _joined(builder: ir.IRBuilder, parts: list[ir.Value]) -> ir.Value:
-    """Vectors of one length, end to end; their number is a power of two."""
-    while len(parts) > 1:
-        size = 2 * parts[0].type.count
-        lanes = ir.Constant(ir.VectorType(_WORD, size), list(range(size)))
-        parts = [builder.shuffle_vector(low, high, lanes) for low, high in zip(parts[::2], parts[1::2], strict=True)]
-    return parts[0]
 
 
 def _function(builder: ir.IRBuilder, name: str, result: ir.Type, arguments: list[ir.Type]) -> ir.Value:

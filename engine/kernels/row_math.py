@@ -198,31 +198,36 @@ def _quantize_row(row, coarse, fine):
 
 @numba.cfunc(KERNEL, cache=True)
 def _quantize(words):
-    num_rows, rows, out, scales, width = words[1], words[2], words[3], words[4], words[5]
+    num_rows, rows, num_values, out, width, scales = words[1], words[2], words[3], words[4], words[5], words[6]
     while True:
         row = claim(words)
         if row >= num_rows:
             return
         coarse = numba.carray(pointer(out + row * width), (width,), np.int8)
         fine = numba.carray(pointer(out + (num_rows + row) * width), (width,), np.int8)
-        _floats(scales, num_rows)[row] = _quantize_row(_floats(rows + row * width * 4, width), coarse, fine)
+        values = _floats(rows + row * num_values * 4, num_values)
+        _floats(scales, num_rows)[row] = _quantize_row(values, coarse[:num_values], fine[:num_values])
+        coarse[num_values:] = 0
+        fine[num_values:] = 0
 
 
 @numba.njit(fastmath={"contract"}, error_model="numpy", cache=True)
-def _combine_row(coarse, fine, scale):
-    for i in range(coarse.shape[0]):
-        coarse[i] = (coarse[i] + fine[i] * np.float32(1.0 / _FINE_STEPS)) * scale
+def _combine_row(coarse, fine, scales, scale, out):
+    for i in range(out.shape[0]):
+        out[i] = (np.float32(coarse[i]) + np.float32(fine[i]) * np.float32(1.0 / _FINE_STEPS)) * scales[i] * scale
 
 
 @numba.cfunc(KERNEL, cache=True)
 def _combine(words):
-    num_rows, products, scales, width = words[1], words[2], words[3], words[4]
+    num_rows, products, product_width, row_scales, scales, out, width = words[1], words[2], words[3], words[4], words[5], words[6], words[7]
     while True:
         row = claim(words)
         if row >= num_rows:
             return
-        coarse, fine = _floats(products + row * width * 4, width), _floats(products + (num_rows + row) * width * 4, width)
-        _combine_row(coarse, fine, _floats(scales, num_rows)[row])
+        coarse = numba.carray(pointer(products + row * product_width * 4), (width,), np.int32)
+        fine = numba.carray(pointer(products + (num_rows + row) * product_width * 4), (width,), np.int32)
+        scale = _floats(row_scales, num_rows)[row]
+        _combine_row(coarse, fine, _floats(scales, width), scale, _floats(out + row * width * 4, width))
 
 
 def norm(rows: torch.Tensor, weights: NormWeights) -> torch.Tensor:
@@ -309,8 +314,8 @@ class QuantizedRows(NamedTuple):
     """Rows [T, K] as integers: scale * (coarse + fine / 254).
 
     Attributes:
-        integers: [P, K] int8 from -127 to 127: the coarse parts of all rows, the fine ones, and some padding. Libraries prepare
-            themselves for each number of rows they meet, so there are few different P.
+        integers: [P, L] int8 from -127 to 127: the coarse parts of all rows, then the fine ones. Columns beyond K are 0, rows beyond
+            2 * T anything: libraries prepare themselves for each number of rows they meet, so there are few large P.
         scales: [T] float32, NaN for a row that is not finite.
     """
 
@@ -318,24 +323,36 @@ class QuantizedRows(NamedTuple):
     scales: torch.Tensor
 
 
-def quantize_rows(rows: torch.Tensor) -> QuantizedRows:
-    """Each row [K] to two bytes a value and one scale. The error is at most the row's largest magnitude / 64516."""
-    num_rows, width = rows.shape
+def quantize_rows(rows: torch.Tensor, width: int) -> QuantizedRows:
+    """Each row [K] to two bytes a value and one scale. The error is at most the row's largest magnitude / 64516.
+
+    Args:
+        width: L, at least K.
+    """
+    num_rows, num_values = rows.shape
     integers = torch.empty(_padded(2 * num_rows), width, dtype=torch.int8)
     scales = torch.empty(num_rows)
-    words = (rows.data_ptr(), integers.data_ptr(), scales.data_ptr(), width)
+    words = (rows.data_ptr(), num_values, integers.data_ptr(), width, scales.data_ptr())
     run(_quantize, num_rows, words, parallel=rows.numel() > _WORTH_A_TEAM)
     return QuantizedRows(integers, scales)
 
 
 def _padded(num_rows: int) -> int:
-    """The next power of two up to 32, then the next multiple of 32."""
-    return 1 << (num_rows - 1).bit_length() if 0 < num_rows <= _PADDING else -(-num_rows // _PADDING) * _PADDING
+    return num_rows if num_rows <= _PADDING else -(-num_rows // _PADDING) * _PADDING
 
 
-def combine_rows(products: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-    """What linear products [P, N] of `QuantizedRows.integers` stand for, in their place -> [T, N]"""
-    num_rows = scales.shape[0]
-    words = (products.data_ptr(), scales.data_ptr(), products.shape[1])
+def combine_rows(products: torch.Tensor, row_scales: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
+    """What products with `QuantizedRows.integers` stand for -> [T, N]
+
+    Args:
+        products: [P, M] int32, M at least N.
+        row_scales: `QuantizedRows.scales`
+        scales: [N] float32, of the other factors.
+    """
+    num_rows, width = row_scales.shape[0], scales.shape[0]
+    out = torch.empty(num_rows, width)
+    words = (
+        products.data_ptr(), products.shape[1], row_scales.data_ptr(), scales.data_ptr(), out.data_ptr(), width,
+    )  # fmt: skip
     run(_combine, num_rows, words, parallel=products.numel() > _WORTH_A_TEAM)
-    return products[:num_rows]
+    return out

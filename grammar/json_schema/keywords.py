@@ -232,8 +232,8 @@ class _Walk:
         limits = self._limits
         if len(self._seen) > limits.max_steps:
             raise LimitError(f"the schema has more than {limits.max_steps} places (max_steps)", pointer=pointer)
-        if depth > limits.max_depth:
-            raise LimitError(f"the schema is nested deeper than {limits.max_depth} (max_depth)", pointer=pointer)
+        if depth > limits.max_schema_depth:
+            raise LimitError(f"the schema is nested deeper than {limits.max_schema_depth} (max_schema_depth)", pointer=pointer)
 
     def _place(self, schema: Mapping[str, Json], outer: str, pointer: str, outer_scope: Scope, depth: int) -> Iterator[Finding]:
         document = self._document

@@ -443,8 +443,8 @@ def test_limits_are_obeyed() -> None:
         Grammar.json_schema({"title": "x" * 100}, limits=Limits(max_bytes=50))
     with pytest.raises(LimitError, match="max_enum"):
         Grammar.json_schema({"enum": [1, 2, 3]}, limits=Limits(max_enum=2))
-    with pytest.raises(LimitError, match="max_depth"):
-        Grammar.json_schema({"items": {"items": {"items": {}}}}, limits=Limits(max_depth=2))
+    with pytest.raises(LimitError, match="max_schema_depth"):
+        Grammar.json_schema({"items": {"items": {"items": {}}}}, limits=Limits(max_schema_depth=2))
     with pytest.raises(LimitError, match="max_nodes"):
         compiled = Grammar.json_schema({}).compile(Limits(max_nodes=100))
         compiled.machine.run(compiled.start, b"[" * 10_000)

@@ -12,70 +12,55 @@ import functools
 
 import torch
 
-from ...errors import UnsupportedModel
+from ...kernels import few_rows
 from ...kernels.row_math import combine_rows, quantize_rows
 from .linear import LinearWeights
 
-_FULL_RANGE = 127
-_UNSATURATED_RANGE = 64
-"""Weights of at most this magnitude fit machines whose byte products add up in pairs to 16 bits: 2 * 255 * 64 < 2^15."""
+_RANGE = 127
 
 
 class Int8Linear(torch.nn.Module):
-    """Products with quantised weights; rows go in and come out as float32.
-
-    Raises:
-        UnsupportedModel: this build of PyTorch has no exact integer products.
-    """
+    """Products with quantised weights; rows go in and come out as float32."""
 
     def __init__(self, weights: LinearWeights):
         super().__init__()
         weight = weights.weight.float()
-        limit = _weight_limit()
-        scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / limit
-        self._weight = _packed((weight / scales.unsqueeze(1)).round_().to(torch.int8))
+        scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / _RANGE
+        self._weight = _padded((weight / scales.unsqueeze(1)).round_().to(torch.int8))
+        self._offsets = few_rows.int8_offsets(self._weight)
         self._scales = scales
-        self._offsets = torch.zeros(weight.shape[0], dtype=torch.int64)
         self._bias = None if weights.bias is None else weights.bias.float()
-        self._num_outputs = weight.shape[0]
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """rows [T, K] contiguous -> [T, N]"""
-        if rows.shape[0] == 0:
-            return rows.new_empty(0, self._num_outputs)
-        quantized, row_scales = quantize_rows(rows)
-        out = combine_rows(_product(quantized, self._weight, self._scales, self._offsets), row_scales)
+        integers, row_scales = quantize_rows(rows, self._weight.shape[1])
+        out = combine_rows(self._products(integers), row_scales, self._scales)
         return out if self._bias is None else out.add_(self._bias)
 
+    def _products(self, integers: torch.Tensor) -> torch.Tensor:
+        """[P, L] int8 -> [P, M] int32"""
+        if integers.shape[0] <= few_rows.MAX_ROWS or not _library_is_exact():
+            return few_rows.multiply_int8(integers, self._weight, self._offsets)
+        return torch._int_mm(integers, self._weight.t())
 
-def _packed(weight: torch.Tensor) -> torch.Tensor:
-    """int8 weights [N, K] in the layout that oneDNN wants."""
-    return torch.ops.onednn.qlinear_prepack(weight, None)
+
+def _padded(weight: torch.Tensor) -> torch.Tensor:
+    """int8 weights [N, K] with zeros to the sizes that the kernel takes: [M, L]"""
+    num_outputs, width = (-(-size // unit) * unit for size, unit in zip(weight.shape, _UNITS, strict=True))
+    padded = weight.new_zeros(num_outputs, width)
+    padded[: weight.shape[0], : weight.shape[1]] = weight
+    return padded
 
 
-def _product(rows: torch.Tensor, packed: torch.Tensor, scales: torch.Tensor, offsets: torch.Tensor) -> torch.Tensor:
-    """int8 rows [T, K] times packed weights, times scales [N] -> [T, N] float32"""
-    return torch.ops.onednn.qlinear_pointwise(
-        rows, 1.0, 0, packed, scales, offsets, None, 1.0, 0, torch.float32, "none", [], ""
-    )  # fmt: skip
+_UNITS = (few_rows.TILE_OUTPUTS, few_rows.VECTOR_BYTES)
 
 
 @functools.cache
-def _weight_limit() -> int:
-    """The largest magnitude of weights with which products are exact on this machine, found by trying the extremes."""
-    for limit in (_FULL_RANGE, _UNSATURATED_RANGE):
-        if _is_exact(limit):
-            return limit
-    raise UnsupportedModel("int8: this build of PyTorch has no exact products of 8-bit integers on this machine")
-
-
-def _is_exact(limit: int, num_outputs: int = 16, width: int = 64) -> bool:
-    signs = torch.where(torch.arange(num_outputs) % 2 == 0, 1, -1).to(torch.int8)
-    weight = (signs * limit).unsqueeze(1).expand(num_outputs, width).contiguous()
-    rows = torch.full((2, width), _FULL_RANGE, dtype=torch.int8)
-    rows[1] = -_FULL_RANGE
+def _library_is_exact() -> bool:
+    """Whether PyTorch's product of 8-bit integers is exact on this machine: on some, pairs of products are cut off at 16 bits."""
+    extremes = torch.full((64, 64), _RANGE, dtype=torch.int8)
+    extremes[1::2] = -_RANGE
     try:
-        actual = _product(rows, _packed(weight), torch.ones(num_outputs), torch.zeros(num_outputs, dtype=torch.int64))
-    except (RuntimeError, AttributeError):  # no such operator in this build, or none for this machine
+        return torch.equal(torch._int_mm(extremes, extremes.t()), extremes.int() @ extremes.int().t())
+    except RuntimeError:  # no such product for this kind of machine
         return False
-    return torch.equal(actual, (rows.int() @ weight.int().t()).float())

@@ -114,10 +114,23 @@ def test_gates(num_rows, activation, expected):
 
 
 @pytest.mark.parametrize("num_rows", ROWS)
-def test_quantised_rows_stand_for_the_rows(num_rows):
+@pytest.mark.parametrize("width", [50, 64])
+def test_quantised_rows_stand_for_the_rows(num_rows, width):
     rows = random(num_rows, 50)
-    integers, scales = row_math.quantize_rows(rows)
-    assert integers.dtype == torch.int8 and integers.shape[0] >= 2 * num_rows
-    assert not num_rows or int(integers[: 2 * num_rows].min()) >= -127
-    back = row_math.combine_rows(integers.float(), scales)
-    assert bool(((back - rows).abs() <= rows.abs().amax(1, keepdim=True) / 64516 * 1.01).all()) if num_rows else back.shape == (0, 50)
+    integers, scales = row_math.quantize_rows(rows, width)
+    used = integers[: 2 * num_rows]
+    assert used.shape == (2 * num_rows, width) and integers.dtype == torch.int8 and bool((used >= -127).all())
+    assert bool((used[:, 50:] == 0).all())
+    back = row_math.combine_rows(integers.int(), scales, torch.ones(50))
+    assert back.shape == rows.shape and bool(((back - rows).abs() <= rows.abs().amax(1, keepdim=True) / 64516 * 1.01).all())
+
+
+@pytest.mark.parametrize("num_rows", ROWS)
+@pytest.mark.parametrize(("num_outputs", "width"), [(4, 64), (20, 128), (64, 1536)])
+def test_integer_products_are_exact(num_rows, num_outputs, width):
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randint(-128, 128, (num_rows, width), generator=generator, dtype=torch.int8)
+    weights = torch.randint(-128, 128, (num_outputs, width), generator=generator, dtype=torch.int8)
+    rows[:1], weights[0], weights[1] = 127, 127, -128
+    actual = few_rows.multiply_int8(rows, weights, few_rows.int8_offsets(weights))
+    assert torch.equal(actual, rows.int() @ weights.int().t())

@@ -61,18 +61,18 @@ def multiply_int8(rows: torch.Tensor, weights: torch.Tensor, offsets: torch.Tens
     """Exact products of 8-bit integers: rows [T, K] times the transposed weights [N, K] -> [T, N] int32.
 
     Args:
-        rows: int8, contiguous, on a CPU; K a multiple of `VECTOR_BYTES`.
-        weights: likewise; N a multiple of `TILE_OUTPUTS`.
+        rows: uint8, the integers plus `ROW_OFFSET`, modulo 256; contiguous, on a CPU; K a multiple of `VECTOR_BYTES`.
+        weights: int8, likewise; N a multiple of `TILE_OUTPUTS`.
         offsets: `int8_offsets(weights)`
     """
-    assert rows.dtype == weights.dtype == torch.int8 and offsets.dtype == torch.int32
+    assert rows.dtype == torch.uint8 and weights.dtype == torch.int8 and offsets.dtype == torch.int32
     assert weights.shape[1] % VECTOR_BYTES == 0 and weights.shape[0] % TILE_OUTPUTS == 0 and weights.is_contiguous()
     return _run(_INT8, rows, weights, torch.int32, offsets.data_ptr())
 
 
 def int8_offsets(weights: torch.Tensor) -> torch.Tensor:
-    """What the kernel's sums over weights [N, K] are too large by, since it multiplies unsigned rows where only that is fast: [N] int32."""
-    return weights.sum(dim=1, dtype=torch.int32) * _INT8_ARITHMETIC.row_offset
+    """What `ROW_OFFSET` adds to the sums over weights [N, K]: [N] int32."""
+    return weights.sum(dim=1, dtype=torch.int32) * ROW_OFFSET
 
 
 def _run(kind: int, rows: torch.Tensor, weights: torch.Tensor, dtype: torch.dtype, offsets: int) -> torch.Tensor:
@@ -91,10 +91,6 @@ class _Arithmetic(Protocol):
     loaded: ir.VectorType
     summed: ir.VectorType
 
-    def row(self, builder: ir.IRBuilder, loaded: ir.Value) -> ir.Value:
-        """What a vector of a row is multiplied as."""
-        ...
-
     def add_product(self, builder: ir.IRBuilder, total: ir.Value, row: ir.Value, weight: ir.Value) -> ir.Value: ...
 
     def result(self, builder: ir.IRBuilder, total: ir.Value, offset_at: ir.Value) -> ir.Value:
@@ -105,11 +101,9 @@ class _Arithmetic(Protocol):
 class _Float32Arithmetic:
     loaded = summed = _FLOATS
 
-    def row(self, builder: ir.IRBuilder, loaded: ir.Value) -> ir.Value:
-        return loaded
-
     def add_product(self, builder: ir.IRBuilder, total: ir.Value, row: ir.Value, weight: ir.Value) -> ir.Value:
-        return builder.call(_function(builder, f"llvm.fma.v{_FLOATS.count}f32", _FLOATS, [_FLOATS] * 3), [row, weight, total])
+        multiply_add = _function(builder, f"llvm.fmuladd.v{_FLOATS.count}f32", _FLOATS, [_FLOATS] * 3)
+        return builder.call(multiply_add, [row, weight, total])
 
     def result(self, builder: ir.IRBuilder, total: ir.Value, offset_at: ir.Value) -> ir.Value:
         add_lanes = _function(builder, f"llvm.vector.reduce.fadd.v{_FLOATS.count}f32", _FLOAT, [_FLOAT, _FLOATS])
@@ -122,9 +116,6 @@ class _WidenedInt8Arithmetic:
     loaded = _BYTES
     summed = _INTEGERS
     row_offset = 0
-
-    def row(self, builder: ir.IRBuilder, loaded: ir.Value) -> ir.Value:
-        return loaded
 
     def add_product(self, builder: ir.IRBuilder, total: ir.Value, row: ir.Value, weight: ir.Value) -> ir.Value:
         # A vector of bytes is 4 parts with one byte for each lane.
@@ -155,12 +146,9 @@ class _Avx2Int8Arithmetic(_WidenedInt8Arithmetic):
 
 
 class _VnniInt8Arithmetic(_WidenedInt8Arithmetic):
-    """With `vpdpbusd`: unsigned times signed bytes, added in fours. Rows are made unsigned by adding 128."""
+    """With `vpdpbusd`: unsigned times signed bytes, added in fours."""
 
     row_offset = 128
-
-    def row(self, builder: ir.IRBuilder, loaded: ir.Value) -> ir.Value:
-        return builder.xor(loaded, ir.Constant(_BYTES, [-128] * VECTOR_BYTES))
 
     def add_product(self, builder: ir.IRBuilder, total: ir.Value, row: ir.Value, weight: ir.Value) -> ir.Value:
         name = f"llvm.x86.avx512.vpdpbusd.{VECTOR_BYTES * 8}"
@@ -183,6 +171,8 @@ def _int8_arithmetic() -> _WidenedInt8Arithmetic:
 
 _FLOAT32_ARITHMETIC = _Float32Arithmetic()
 _INT8_ARITHMETIC = _int8_arithmetic()
+ROW_OFFSET = _INT8_ARITHMETIC.row_offset
+"""Added to rows of 8-bit integers, since some machines multiply unsigned rows only."""
 
 
 def _tile(num_rows: int, arithmetic: _Arithmetic) -> Any:
@@ -237,7 +227,7 @@ class _Tile:
             for address in self._next_weights:
                 self._prefetch(address, position)
             for address, row_sums in zip(self._rows, sums, strict=True):
-                row = arithmetic.row(builder, self._load(address, position))
+                row = self._load(address, position)
                 for weight, total in zip(weights, row_sums, strict=True):
                     builder.store(arithmetic.add_product(builder, builder.load(total), row, weight), total)
         for address, row_sums in zip(self._out, sums, strict=True):

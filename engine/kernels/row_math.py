@@ -176,7 +176,7 @@ def _gate(words):
 
 
 @numba.njit(error_model="numpy", cache=True)
-def _quantize_row(row, coarse, fine):
+def _quantize_row(row, offset, coarse, fine):
     """Fills `coarse` and `fine`, and returns the scale: NaN for a row with a value that is not finite."""
     bits = row.view(np.int32)
     largest = np.int32(0)
@@ -184,29 +184,29 @@ def _quantize_row(row, coarse, fine):
         largest = max(largest, np.int32(bits[i] & _MAGNITUDE))
     magnitude = np.int32(largest).view(np.float32)
     if largest >= _INFINITY or magnitude < _ZERO_BELOW:
-        coarse[:] = 0
-        fine[:] = 0
+        coarse[:] = offset
+        fine[:] = offset
         return np.float32(np.nan) if largest >= _INFINITY else np.float32(0.0)
     factor = np.float32(127.0) / magnitude
     for i in range(row.shape[0]):
         value = row[i] * factor
         whole = np.rint(value)
-        coarse[i] = np.int8(whole)
-        fine[i] = np.int8(np.rint((value - whole) * np.float32(_FINE_STEPS)))
+        coarse[i] = np.int8(whole) + offset
+        fine[i] = np.int8(np.rint((value - whole) * np.float32(_FINE_STEPS))) + offset
     return magnitude / np.float32(127.0)
 
 
 @numba.cfunc(KERNEL, cache=True)
 def _quantize(words):
-    num_rows, rows, num_values, out, width, scales = words[1], words[2], words[3], words[4], words[5], words[6]
+    num_rows, rows, num_values, out, width, scales, offset = words[1], words[2], words[3], words[4], words[5], words[6], words[7]
     while True:
         row = claim(words)
         if row >= num_rows:
             return
-        coarse = numba.carray(pointer(out + row * width), (width,), np.int8)
-        fine = numba.carray(pointer(out + (num_rows + row) * width), (width,), np.int8)
+        coarse = numba.carray(pointer(out + row * width), (width,), np.uint8)
+        fine = numba.carray(pointer(out + (num_rows + row) * width), (width,), np.uint8)
         values = _floats(rows + row * num_values * 4, num_values)
-        _floats(scales, num_rows)[row] = _quantize_row(values, coarse[:num_values], fine[:num_values])
+        _floats(scales, num_rows)[row] = _quantize_row(values, np.uint8(offset), coarse[:num_values], fine[:num_values])
         coarse[num_values:] = 0
         fine[num_values:] = 0
 
@@ -314,8 +314,9 @@ class QuantizedRows(NamedTuple):
     """Rows [T, K] as integers: scale * (coarse + fine / 254).
 
     Attributes:
-        integers: [P, L] int8 from -127 to 127: the coarse parts of all rows, then the fine ones. Columns beyond K are 0, rows beyond
-            2 * T anything: libraries prepare themselves for each number of rows they meet, so there are few large P.
+        integers: [P, L] uint8, numbers from -127 to 127 plus an offset, modulo 256: the coarse parts of all rows, then the fine ones.
+            Columns beyond K are 0, rows beyond 2 * T anything: libraries prepare themselves for each number of rows they meet,
+            so there are few large P.
         scales: [T] float32, NaN for a row that is not finite.
     """
 
@@ -323,22 +324,24 @@ class QuantizedRows(NamedTuple):
     scales: torch.Tensor
 
 
-def quantize_rows(rows: torch.Tensor, width: int) -> QuantizedRows:
+def num_quantized_rows(num_rows: int) -> int:
+    """P for T rows: 2 * T, but beyond 32 a multiple of 32."""
+    return 2 * num_rows if 2 * num_rows <= _PADDING else -(-2 * num_rows // _PADDING) * _PADDING
+
+
+def quantize_rows(rows: torch.Tensor, width: int, *, offset: int = 0) -> QuantizedRows:
     """Each row [K] to two bytes a value and one scale. The error is at most the row's largest magnitude / 64516.
 
     Args:
         width: L, at least K.
+        offset: of the integers, from 0 to 128.
     """
     num_rows, num_values = rows.shape
-    integers = torch.empty(_padded(2 * num_rows), width, dtype=torch.int8)
+    integers = torch.empty(num_quantized_rows(num_rows), width, dtype=torch.uint8)
     scales = torch.empty(num_rows)
-    words = (rows.data_ptr(), num_values, integers.data_ptr(), width, scales.data_ptr())
+    words = (rows.data_ptr(), num_values, integers.data_ptr(), width, scales.data_ptr(), offset)
     run(_quantize, num_rows, words, parallel=rows.numel() > _WORTH_A_TEAM)
     return QuantizedRows(integers, scales)
-
-
-def _padded(num_rows: int) -> int:
-    return num_rows if num_rows <= _PADDING else -(-num_rows // _PADDING) * _PADDING
 
 
 def combine_rows(products: torch.Tensor, row_scales: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import functools
 
 import torch
+from torch import _int_mm  # pyright: ignore[reportPrivateImportUsage]
 
 from ...kernels import few_rows
-from ...kernels.row_math import combine_rows, quantize_rows
+from ...kernels.row_math import combine_rows, num_quantized_rows, quantize_rows
 from .linear import LinearWeights
 
 _RANGE = 127
@@ -33,15 +34,14 @@ class Int8Linear(torch.nn.Module):
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
         """rows [T, K] contiguous -> [T, N]"""
-        integers, row_scales = quantize_rows(rows, self._weight.shape[1])
-        out = combine_rows(self._products(integers), row_scales, self._scales)
+        streamed = num_quantized_rows(rows.shape[0]) <= few_rows.MAX_ROWS or not _library_is_exact()
+        integers, row_scales = quantize_rows(rows, self._weight.shape[1], offset=few_rows.ROW_OFFSET if streamed else 0)
+        if streamed:
+            products = few_rows.multiply_int8(integers, self._weight, self._offsets)
+        else:
+            products = _int_mm(integers.view(torch.int8), self._weight.t())
+        out = combine_rows(products, row_scales, self._scales)
         return out if self._bias is None else out.add_(self._bias)
-
-    def _products(self, integers: torch.Tensor) -> torch.Tensor:
-        """[P, L] int8 -> [P, M] int32"""
-        if integers.shape[0] <= few_rows.MAX_ROWS or not _library_is_exact():
-            return few_rows.multiply_int8(integers, self._weight, self._offsets)
-        return torch._int_mm(integers, self._weight.t())
 
 
 def _padded(weight: torch.Tensor) -> torch.Tensor:
@@ -61,6 +61,6 @@ def _library_is_exact() -> bool:
     extremes = torch.full((64, 64), _RANGE, dtype=torch.int8)
     extremes[1::2] = -_RANGE
     try:
-        return torch.equal(torch._int_mm(extremes, extremes.t()), extremes.int() @ extremes.int().t())
+        return torch.equal(_int_mm(extremes, extremes.t()), extremes.int() @ extremes.int().t())
     except RuntimeError:  # no such product for this kind of machine
         return False

@@ -115,13 +115,15 @@ def test_gates(num_rows, activation, expected):
 
 @pytest.mark.parametrize("num_rows", ROWS)
 @pytest.mark.parametrize("width", [50, 64])
-def test_quantised_rows_stand_for_the_rows(num_rows, width):
+@pytest.mark.parametrize("offset", [0, 128])
+def test_quantised_rows_stand_for_the_rows(num_rows, width, offset):
     rows = random(num_rows, 50)
-    integers, scales = row_math.quantize_rows(rows, width)
-    used = integers[: 2 * num_rows]
-    assert used.shape == (2 * num_rows, width) and integers.dtype == torch.int8 and bool((used >= -127).all())
-    assert bool((used[:, 50:] == 0).all())
-    back = row_math.combine_rows(integers.int(), scales, torch.ones(50))
+    integers, scales = row_math.quantize_rows(rows, width, offset=offset)
+    used = integers[: 2 * num_rows, :50].int() - offset
+    used = torch.where(used > 127, used - 256, used)
+    assert integers.shape == (row_math.num_quantized_rows(num_rows), width) and bool((used.abs() <= 127).all())
+    assert bool((integers[: 2 * num_rows, 50:] == 0).all())
+    back = row_math.combine_rows(used, scales, torch.ones(50))
     assert back.shape == rows.shape and bool(((back - rows).abs() <= rows.abs().amax(1, keepdim=True) / 64516 * 1.01).all())
 
 
@@ -132,5 +134,5 @@ def test_integer_products_are_exact(num_rows, num_outputs, width):
     rows = torch.randint(-128, 128, (num_rows, width), generator=generator, dtype=torch.int8)
     weights = torch.randint(-128, 128, (num_outputs, width), generator=generator, dtype=torch.int8)
     rows[:1], weights[0], weights[1] = 127, 127, -128
-    actual = few_rows.multiply_int8(rows, weights, few_rows.int8_offsets(weights))
+    actual = few_rows.multiply_int8((rows.int() + few_rows.ROW_OFFSET).to(torch.uint8), weights, few_rows.int8_offsets(weights))
     assert torch.equal(actual, rows.int() @ weights.int().t())

@@ -384,7 +384,7 @@ def in_child(name: str) -> dict[str, Json]:
     if child == 0:
         resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS + 1))
         pages = int(Path("/proc/self/statm").read_text().split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY_BYTES,) * 2)
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY_BYTES,) * 2)  # pyright: ignore[reportArgumentType]
         answer = run_wrong_values(name.removeprefix("wrong ")) if name.startswith("wrong ") else run_case(CASES[name])
         with os.fdopen(write, "w") as out:
             json.dump(answer, out)

@@ -6,7 +6,8 @@ ahead. Sums are formed in one order whatever the number of rows, so a row's resu
 """
 
 # pyright: reportCallIssue=false, reportArgumentType=false, reportPrivateImportUsage=false, reportReturnType=false
-# Numba's decorators change what a call means.
+# pyright: reportAssignmentType=false, reportAttributeAccessIssue=false
+# Numba's decorators change what a call means, and llvmlite is not typed.
 
 from __future__ import annotations
 

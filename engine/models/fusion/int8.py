@@ -25,11 +25,11 @@ class Int8Linear(torch.nn.Module):
 
     def __init__(self, weights: LinearWeights):
         super().__init__()
-        weight = weights.weight.float()
-        scales = weight.abs().amax(dim=1).clamp_min(torch.finfo(torch.float32).tiny) / _RANGE
-        self._weight = _padded((weight / scales.unsqueeze(1)).round_().to(torch.int8))
+        integers, self._scales = quantize_rows(
+            weights.weight.float().contiguous(), _rounded_up(weights.weight.shape[1], few_rows.VECTOR_BYTES)
+        )
+        self._weight = _coarse(integers, weights.weight.shape[0])
         self._offsets = few_rows.int8_offsets(self._weight)
-        self._scales = scales
         self._bias = None if weights.bias is None else weights.bias.float()
 
     def forward(self, rows: torch.Tensor) -> torch.Tensor:
@@ -44,15 +44,15 @@ class Int8Linear(torch.nn.Module):
         return out if self._bias is None else out.add_(self._bias)
 
 
-def _padded(weight: torch.Tensor) -> torch.Tensor:
-    """int8 weights [N, K] with zeros to the sizes that the kernel takes: [M, L]"""
-    num_outputs, width = (-(-size // unit) * unit for size, unit in zip(weight.shape, _UNITS, strict=True))
-    padded = weight.new_zeros(num_outputs, width)
-    padded[: weight.shape[0], : weight.shape[1]] = weight
-    return padded
+def _coarse(integers: torch.Tensor, num_outputs: int) -> torch.Tensor:
+    """The first byte of each of N quantised rows, as int8, with rows of zeros up to a number that the kernel takes."""
+    coarse = torch.zeros(_rounded_up(num_outputs, few_rows.TILE_OUTPUTS), integers.shape[1], dtype=torch.int8)
+    coarse[:num_outputs] = integers[:num_outputs].view(torch.int8)
+    return coarse
 
 
-_UNITS = (few_rows.TILE_OUTPUTS, few_rows.VECTOR_BYTES)
+def _rounded_up(size: int, unit: int) -> int:
+    return -(-size // unit) * unit
 
 
 @functools.cache

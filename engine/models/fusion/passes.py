@@ -7,7 +7,7 @@ slower but never wrong.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -62,12 +62,20 @@ class _Place:
         return self.layers[self.index]
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Trace:
-    """What a layer was called with in a forward pass. Without a call, there is no input."""
+    """One call of a layer.
 
-    hidden_states: torch.Tensor | None = None
-    keywords: dict[str, Any] = field(default_factory=dict)
+    Attributes:
+        hidden_states, keywords: what it was called with.
+        result: what it returned.
+        attention: how it attended meanwhile: its number in the cache, and the scale.
+    """
+
+    hidden_states: torch.Tensor
+    keywords: dict[str, Any]
+    result: torch.Tensor
+    attention: tuple[tuple[int, AttentionScale], ...]
 
 
 class _TracedStep:
@@ -92,50 +100,46 @@ def _decoder_layers(module: torch.nn.Module) -> list[_Place]:
 
 
 @torch.inference_mode()
-def _trace(module: torch.nn.Module, places: list[_Place]) -> list[_Trace]:
-    """What each layer receives in a pass over a few tokens."""
-    traces = [_Trace() for _ in places]
-    handles = [place.layer.register_forward_pre_hook(_noting(trace), with_kwargs=True) for place, trace in zip(places, traces, strict=True)]
+def _trace(module: torch.nn.Module, places: list[_Place]) -> list[_Trace | None]:
+    """The call of each layer in a pass over a few tokens. A layer that is not called as fused ones are has none."""
+    traces: dict[torch.nn.Module, _Trace] = {}
+    step = _TracedStep()
+
+    def note(layer: torch.nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], result: Any) -> None:
+        if len(arguments) == 1 and isinstance(result, torch.Tensor):
+            traces[layer] = _Trace(arguments[0], keywords, result, tuple(step.calls))
+        step.calls.clear()
+
+    handles = [place.layer.register_forward_hook(note, with_kwargs=True) for place in places]
     tokens, positions = torch.tensor([_TOKENS]), torch.tensor([_POSITIONS])
     try:
-        module(input_ids=tokens, position_ids=positions, use_cache=False, logits_to_keep=1, formcast_step=_TracedStep())
+        module(input_ids=tokens, position_ids=positions, use_cache=False, logits_to_keep=1, formcast_step=step)
     finally:
         for handle in handles:
             handle.remove()
-    return traces
-
-
-def _noting(trace: _Trace) -> Any:
-    def hook(layer: torch.nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        if len(arguments) == 1:
-            trace.hidden_states, trace.keywords = arguments[0], keywords
-
-    return hook
+    return [traces.get(place.layer) for place in places]
 
 
 @torch.inference_mode()
-def _fuse_layer(place: _Place, trace: _Trace, quantization: Quantization | None) -> bool:
+def _fuse_layer(place: _Place, trace: _Trace | None, quantization: Quantization | None) -> bool:
+    if trace is None or len(trace.attention) != 1:
+        return False
     parts = match(place.layer)
-    if parts is None or trace.hidden_states is None:
+    if parts is None:
         return False
-    step = _TracedStep()
-    expected = place.layer(trace.hidden_states, **{**trace.keywords, "formcast_step": step})
-    if len(step.calls) != 1:
-        return False
-    fused = _layer(parts, step, None)
+    fused = _layer(parts, trace, None)
     actual = fused(trace.hidden_states, **{**trace.keywords, "formcast_step": _TracedStep()})
-    if not _close(actual, expected):
+    if not _close(actual, trace.result):
         _log.warning("a %s is not fused: it computes something else than is known of its class", type(place.layer).__name__)
         return False
-    place.layers[place.index] = fused if quantization is None else _layer(parts, step, quantization)
+    place.layers[place.index] = fused if quantization is None else _layer(parts, trace, quantization)
     return True
 
 
-def _layer(parts: LayerParts, step: _TracedStep, quantization: Quantization | None) -> FusedDecoderLayer:
-    layer, scale = step.calls[0]
-    return FusedDecoderLayer(
-        parts.design, parts.weights, layer=layer, scale=scale, linear=RowLinear if quantization is None else Int8Linear
-    )
+def _layer(parts: LayerParts, trace: _Trace, quantization: Quantization | None) -> FusedDecoderLayer:
+    layer, scale = trace.attention[0]
+    linear = RowLinear if quantization is None else Int8Linear
+    return FusedDecoderLayer(parts.design, parts.weights, layer=layer, scale=scale, linear=linear)
 
 
 def _close(actual: torch.Tensor, expected: torch.Tensor) -> bool:

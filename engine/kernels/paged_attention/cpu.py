@@ -34,7 +34,8 @@ def _widen_overload(value):
     return lambda value: np.uint32(np.uint32(value) << np.uint32(16)).view(np.float32)
 
 
-@numba.njit(fastmath={"contract", "nsz", "reassoc"}, cache=True)
+# With numpy's error model a row of NaN keys comes out as NaN, which ends that request; Numba's own would raise where nobody catches.
+@numba.njit(fastmath={"contract", "nsz", "reassoc"}, error_model="numpy", cache=True)
 def _attend_row(query, keys, values, table, position, kv_head, scaling, window, softcap, out):
     """One row and one key head; a softcap of 0 means none: query [G, D], keys and values [num_blocks, Hkv, block_size, D], out [G, Dv]."""
     groups, key_dim = query.shape

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..grammar.counted_text import end_of_token, may_end_in_character
 from ..grammar.grammar import Compiled, Grammar
 from ..grammar.kernels import OUT_SIZE
 from ..grammar.limits import Limits
@@ -31,6 +32,7 @@ from ..grammar.machine_layout import (
     B,
     C,
 )
+from ..grammar.structural_tag.symbols import TOKEN_LEAD
 from .cursor import Cursor
 from .string_tables import StringTables
 from .trie import Trie
@@ -99,12 +101,16 @@ class TokenFSM:
         with self._machine.lock:
             target = self._steps.get((state, token))
             if target is None:
-                data = self.vocabulary.token_bytes[token] if 0 <= token < self.vocabulary.vocab_size else None
-                target = DEAD if data is None else self._machine.run(state, data)
+                target = self._step(state, token)
                 if len(self._steps) >= _MAX_STEPS:
                     self._steps.clear()
                 self._steps[state, token] = target
             return target
+
+    def _step(self, state: int, token: int) -> int:
+        data = self.vocabulary.spellings[token] if 0 <= token < self.vocabulary.vocab_size else None
+        target = DEAD if data is None else self._machine.run(state, data)
+        return target if target == DEAD else end_of_token(self._machine, target)
 
     def accepting(self, state: int) -> bool:
         with self._machine.lock:
@@ -116,7 +122,7 @@ class TokenFSM:
         with self._machine.lock:
             while len(forced) < limit and not self._machine.accepting(state):
                 following = self._only_byte(state)
-                if following is None:
+                if following is None or following[0] == TOKEN_LEAD:
                     break
                 byte, state = following
                 forced.append(byte)
@@ -152,6 +158,8 @@ class TokenFSM:
                 self._add_node(member, row)
         else:
             self._add_node(state, row)
+        if may_end_in_character(self._machine, state):
+            self._remove_unfinished(state, row)
         if self._machine.accepting(state):
             set_bits(row, self.vocabulary.eos_array)
         return self._remember(state, row)
@@ -165,6 +173,12 @@ class TokenFSM:
             _, old = self._masks.popitem(last=False)
             self._mask_bytes -= old.data.nbytes
         return mask
+
+    def _remove_unfinished(self, state: int, row: np.ndarray) -> None:
+        """Takes out tokens that would end a text inside a character."""
+        for token in self.vocabulary.unfinished:
+            if row[token >> 5] >> (token & 31) & 1 and self._step(state, token) == DEAD:
+                row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
 
     def _add_node(self, node: int, row: np.ndarray) -> None:
         """Sets the tokens that one node allows."""
@@ -219,4 +233,4 @@ def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | N
         GrammarError: the constraint admits nothing.
         LimitError: a budget is reached.
     """
-    return TokenFSM(grammar.compile(limits), vocabulary, vocabulary.string_tables)
+    return TokenFSM(grammar.compile(limits, vocabulary.special_tokens), vocabulary, vocabulary.string_tables)

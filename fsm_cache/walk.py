@@ -10,7 +10,7 @@ from numba import types
 
 from ..grammar.kernel_cache import kernel
 from ..grammar.kernels import MEMORY, P, addresses, pointer, step
-from ..grammar.machine_layout import DEAD, F_LOOPS, F_TEXT_LOOP, FLAGS, KEY, KIND, LEAF, LOOP, NODE, OFF, ROW, A, B
+from ..grammar.machine_layout import DEAD, F_LOOPS, F_TEXT_LOOP, FLAGS, KEY, KIND, LEAF, LOOP, NODE, OFF, ROW, SWITCH, A, B
 from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, LAST, TEXT, TOKEN, WIDE, utf8_next
 
 i4 = types.int32
@@ -37,7 +37,7 @@ def taken_whole(nodes, rows, state, subtrees, i):
     """Whether everything below trie node `i` leads from `state` back to itself: a leaf that loops over all these bytes, or a
     key whose text does not matter."""
     kind = nodes[state * NODE + KIND]
-    if kind != LEAF and (kind != KEY or nodes[state * NODE + B] != OFF):
+    if kind != LEAF and kind != SWITCH and (kind != KEY or nodes[state * NODE + B] != OFF):
         return False
     row = nodes[state * NODE + A] * ROW
     if rows[row + FLAGS] & F_LOOPS == 0:

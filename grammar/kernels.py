@@ -31,6 +31,7 @@ from .machine_layout import (
     F_KEY_END,
     FINAL_ROW,
     FLAGS,
+    FORK,
     FR_ALTERNATIVES,
     FR_CLASSES,
     FR_CLOSE,
@@ -57,6 +58,8 @@ from .machine_layout import (
     KEY_TAILS,
     KIND,
     LEAF,
+    MARK,
+    MARKED,
     NEED,
     NEED_FRAME,
     NEED_ROW,
@@ -77,6 +80,7 @@ from .machine_layout import (
     POSITION,
     ROW,
     SET,
+    SWITCH,
     V_ARRAYS,
     V_COUNTED,
     V_DISTINCT_RAW,
@@ -593,6 +597,47 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
     return count
 
 
+@kernel(i4(P, P, P, P, P, i4, P, i4, i4))
+def begin_fork(nodes, buckets, table, values, header, node, out, first, count):
+    """Appends the continuations of a fork to out[first:first + count]. Answers the new count, or a code."""
+    at = values[nodes[node * NODE + A]]
+    if at < 0:
+        return ask(header, NEED_VALUE, nodes[node * NODE + A], 0)
+    parent = nodes[node * NODE + PARENT]
+    alternatives = table[at]
+    at += 1
+    if count + alternatives > MAX_MEMBERS:
+        return ask(header, 0, 0, 0)
+    for _ in range(alternatives):
+        elements = table[at]
+        at += 1
+        inner = parent
+        for _ in range(elements):
+            inner = make_node(nodes, buckets, header, table[at], table[at + 1], table[at + 2], table[at + 3], inner, 1)
+            at += 4
+        out[first + count] = inner
+        count += 1
+    return count
+
+
+@kernel(i4(P, P, P, P, i4, i4, P, i4))
+def step_switch(nodes, buckets, rows, header, node, byte, out, count):
+    """One byte of a leaf that says what it read. Answers the new count, or a code."""
+    row = nodes[node * NODE + A]
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, row, 0)
+    target = rows[row * ROW + byte]
+    if target < 0:
+        return count
+    parent = nodes[node * NODE + PARENT]
+    if rows[target * ROW + FLAGS] & F_KEY_END:
+        out[count] = make_node(nodes, buckets, header, FORK, rows[target * ROW + OUTCOME], 0, 0, parent, 1)
+    else:
+        left = nodes[node * NODE + C]
+        out[count] = make_node(nodes, buckets, header, SWITCH, target, np.int32(left > 0), left, parent, 1)
+    return count + 1
+
+
 @kernel(i4(P, P, P, P, P, P, P, P, i4))
 def may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
     """Whether an object (any of its nodes) can take one more key."""
@@ -739,6 +784,21 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 out[half + pending] = nodes[node * NODE + PARENT]
                 pending += 1
             continue
+        if kind == MARK:
+            continue  # a parser passes marks between steps, nothing else has any
+        if kind == FORK:
+            pending = begin_fork(nodes, buckets, table, values, header, node, out, np.int32(half), pending)
+            if pending < 0:
+                return pending
+            continue
+        if kind == SWITCH:
+            count = step_switch(nodes, buckets, rows, header, node, byte, out, count)
+            if count < 0:
+                return count
+            if rows[nodes[node * NODE + A] * ROW + FLAGS] & F_ACCEPT:
+                out[half + pending] = nodes[node * NODE + PARENT]
+                pending += 1
+            continue
         if kind == POSITION:
             at = values[nodes[node * NODE + A]]
             if at < 0:
@@ -808,44 +868,71 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
     return union(nodes, buckets, header, out, count)
 
 
-@kernel(i4(P, P, P, P, P, i4, P))
-def may_end(nodes, rows, table, values, header, state, out):
-    """1 if the text may end in this state, 0 if not, or NEED."""
-    pending = 0
-    if nodes[state * NODE + KIND] == SET:
-        while state != NIL:
-            if pending + 2 > OUT_SIZE:
-                return ask(header, 0, 0, 0)
-            out[pending] = nodes[state * NODE + A]
-            pending += 1
-            state = nodes[state * NODE + PARENT]
-    else:
-        out[0] = state
-        pending = 1
+MAY_END = 1
+GOES_ON = 2
+
+
+@kernel(i4(P, P, P, P, P, P, i4, P, P))
+def rest_of(nodes, buckets, rows, table, values, header, state, out, found):
+    """Follows what can be passed without a byte. Answers the number of marks met, in out[:count], or a code.
+
+    Sets found[0] to the sum of MAY_END, if the text may end before any mark, and GOES_ON, if more of it can be read before any mark.
+    `out` has OUT_SIZE ints; the upper half is scratch.
+    """
+    if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
+        return np.int32(GROW)
+    half = np.int32(MAX_MEMBERS)
+    found[0] = np.int32(0)
+    count = np.int32(0)
+    out[half] = state
+    pending = np.int32(1)
     while pending > 0:
         pending -= 1
-        node = out[pending]
+        node = out[half + pending]
         kind = nodes[node * NODE + KIND]
         row = nodes[node * NODE + A]
+        if pending + 2 > half or count + 1 > half:
+            return ask(header, 0, 0, 0)
+        if kind == SET:
+            out[half + pending] = nodes[node * NODE + A]
+            pending += 1
+            if nodes[node * NODE + PARENT] != NIL:
+                out[half + pending] = nodes[node * NODE + PARENT]
+                pending += 1
+            continue
+        if kind == MARK:
+            out[count] = node
+            count += 1
+            continue
+        if kind == FORK:
+            pending = begin_fork(nodes, buckets, table, values, header, node, out, half, pending)
+            if pending < 0:
+                return pending
+            continue
         if kind == POSITION:
             if values[row] < 0:
                 return ask(header, NEED_VALUE, row, 0)
+            found[0] |= GOES_ON
             if table[values[row] + P_NULLABLE]:
-                out[pending] = nodes[node * NODE + PARENT]
+                out[half + pending] = nodes[node * NODE + PARENT]
                 pending += 1
             continue
         if kind == END:
             row = nodes[node * NODE + B]
-        elif kind != LEAF:
+        elif kind not in (LEAF, SWITCH):
+            found[0] |= GOES_ON
             continue
         if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
             return ask(header, NEED_ROW, row, 0)
+        if row != FINAL_ROW:
+            found[0] |= GOES_ON
         if rows[row * ROW + FLAGS] & F_ACCEPT:
             if kind == END:
-                return np.int32(1)
-            out[pending] = nodes[node * NODE + PARENT]
-            pending += 1
-    return np.int32(0)
+                found[0] |= MAY_END
+            else:
+                out[half + pending] = nodes[node * NODE + PARENT]
+                pending += 1
+    return count
 
 
 # --- entries: arrays in, called from Python ------------------------------------------------------------------------
@@ -860,11 +947,16 @@ def addresses(memory):
     )  # fmt: skip
 
 
-@kernel(i4(MEMORY, i4, i4_1))
-def accepting(memory, state, out):
-    """1 if the text may end in `state`, 0 if not, or NEED. `out` is scratch of OUT_SIZE ints."""
-    nodes, _, rows, table, values, _, _, header = addresses(memory)
-    return may_end(nodes, rows, table, values, header, state, pointer(out))
+@kernel(i4(MEMORY, i4, i4_1, i4_1))
+def ends_and_marks(memory, state, out, found):
+    """Marks that can be passed in `state` before a further byte: their number, with the nodes in out[:count], or a code.
+
+    Args:
+        out: scratch of OUT_SIZE ints.
+        found: [1], set to the sum of MAY_END and GOES_ON where the text may end, or go on, without passing a mark.
+    """
+    nodes, buckets, rows, table, values, _, _, header = addresses(memory)
+    return rest_of(nodes, buckets, rows, table, values, header, state, pointer(out), pointer(found))
 
 
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
@@ -886,6 +978,30 @@ def run(memory, state, data, position, out):
     return state
 
 
+@kernel(i4(MEMORY, i4, u1_1, i4, i4_1, i4_1))
+def run_to_mark(memory, state, data, position, out, found):
+    """As `run`, but stops with MARKED as soon as a mark can be passed, the state and the bytes read in the header."""
+    nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
+    members = pointer(out)
+    for i in range(position, data.shape[0]):
+        byte = np.int32(data[i])
+        target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
+        if target >= 0:
+            marks = rest_of(nodes, buckets, rows, table, values, header, target, members, pointer(found))
+            if marks > 0:
+                header[H_POSITION] = np.int32(i + 1)
+                header[H_STATE] = target
+                return np.int32(MARKED)
+            if marks < 0:
+                target = marks
+        if target < 0:
+            header[H_POSITION] = np.int32(i)
+            header[H_STATE] = state
+            return target
+        state = target
+    return state
+
+
 @kernel(i4(MEMORY, i4, i4, i4, i4, i4))
 def intern_node(memory, kind, a, b, c, parent):
     """The node with these fields, made when absent."""
@@ -895,9 +1011,14 @@ def intern_node(memory, kind, a, b, c, parent):
 
 @kernel(i4(MEMORY, i4))
 def mask_state(memory, state):
-    """A state with the same mask: inside a key or a distinct item, text that begins nothing seen before does not matter."""
+    """A state with the same mask: inside a key or a distinct item, text that begins nothing seen before does not matter; in a
+    text of bounded length, nor does how many tokens are left if it is more than one."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     kind = nodes[state * NODE + KIND]
+    if kind == SWITCH and nodes[state * NODE + C] > 1:
+        if header[H_NODES] + 1 >= header[H_NODE_CAPACITY]:
+            return np.int32(GROW)
+        return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], 0, 0, nodes[state * NODE + PARENT], np.int32(1))
     if kind not in (KEY, ITEM) or nodes[state * NODE + C] != NIL or nodes[state * NODE + B] == OFF:
         return state
     parent = nodes[state * NODE + PARENT]

@@ -17,6 +17,7 @@ from __future__ import annotations
 DEAD = -1
 NEED = -2  # Python must expand something: header[H_NEED], header[H_NEED_A], header[H_NEED_B]
 GROW = -3  # `nodes` is full
+MARKED = -4  # a run stopped where a mark can be passed
 
 # --- header ------------------------------------------------------------------------------------------------------
 H_NODES = 0
@@ -56,6 +57,10 @@ CHAR = 12  # list of bytes; a: byte, parent: list
 EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: list
 SET = 14  # union of states; a: member, parent: SET or NIL; members descend
 POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet; it may be nullable
+FORK = 17  # one of several continuations, nothing of it read yet; a: value id
+SWITCH = 18  # leaf that says what it read: a row with F_KEY_END leads to the fork OUTCOME. a: row,
+#              b: 1 once something was read in the token that is being read, c: tokens left to read (0: no bound)
+MARK = 19  # reads nothing; says to a parser of the output that the text got here. a: number of the mark
 ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
@@ -82,7 +87,7 @@ F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
 
-# Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.
+# Outcomes of keys: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.
 CLASS_BASE = 1 << 24
 
 # --- value table ---------------------------------------------------------------------------------------------------
@@ -92,6 +97,8 @@ V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_L
 
 # --- position table: [nullable, alternatives, then for each: row of its terminal, count, positions to push (inner first)] --
 P_NULLABLE, P_ALTERNATIVES, P_LIST = range(3)
+
+# --- fork table: [alternatives, then for each: count, nodes to push (inner first) as kind, a, b, c] --------------------------
 
 # --- frames ------------------------------------------------------------------------------------------------------
 # object: [can close, key row, allowed classes, offset of allowed words]

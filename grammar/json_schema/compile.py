@@ -35,11 +35,12 @@ class SchemaCompiler:
         whitespace: policy between tokens.
         any_order: declared properties may come in every order.
         limits: budgets.
+        machine: where they are made, with the same whitespace; by default a new one.
     """
 
-    def __init__(self, document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits):
+    def __init__(self, document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits, machine: Machine | None = None):
         self.expander = Expander(document, limits)
-        self.machine = Machine(whitespace, limits)
+        self.machine = machine or Machine(whitespace, limits)
         self._any_order = any_order
         self._values: dict[Node, int] = {}
         self._distinct: dict[Node, int] = {}
@@ -50,7 +51,11 @@ class SchemaCompiler:
         self._words: dict[str, int] = {}
 
     def start(self) -> int:
-        """State before the document.
+        """State before the document. Raises what `root_value` raises."""
+        return self.machine.start_of_document(self.root_value())
+
+    def root_value(self) -> int:
+        """The value that the document is.
 
         Raises:
             GrammarError: no value satisfies the schema.
@@ -58,7 +63,7 @@ class SchemaCompiler:
         root = self.expander.root
         if not self.expander.inhabited(root):
             raise GrammarError("no finite value satisfies the schema", pointer=self._contradiction(root))
-        return self.machine.start_of_document(self.value(root))
+        return self.value(root)
 
     def _contradiction(self, root: Node) -> str:
         """Pointer of the deepest required place that is empty by itself."""

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..grammar.counted_text import end_of_token, may_end_in_character
+from ..grammar.counted_text import end_of_token, needs_whole_characters
 from ..grammar.grammar import Compiled, Grammar
 from ..grammar.kernels import OUT_SIZE
 from ..grammar.limits import Limits
@@ -158,7 +158,7 @@ class TokenFSM:
                 self._add_node(member, row)
         else:
             self._add_node(state, row)
-        if may_end_in_character(self._machine, state):
+        if needs_whole_characters(self._machine, state):
             self._remove_unfinished(state, row)
         if self._machine.accepting(state):
             set_bits(row, self.vocabulary.eos_array)
@@ -175,7 +175,7 @@ class TokenFSM:
         return mask
 
     def _remove_unfinished(self, state: int, row: np.ndarray) -> None:
-        """Takes out tokens that would end a text inside a character."""
+        """Takes out tokens after which a text might have to end inside a character."""
         for token in self.vocabulary.unfinished:
             if row[token >> 5] >> (token & 31) & 1 and self._step(state, token) == DEAD:
                 row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)

@@ -29,6 +29,7 @@ from .machine_layout import (
     F_ESCAPE,
     F_EXPANDED,
     F_KEY_END,
+    FEW_TOKENS,
     FINAL_ROW,
     FLAGS,
     FORK,
@@ -1012,10 +1013,10 @@ def intern_node(memory, kind, a, b, c, parent):
 @kernel(i4(MEMORY, i4))
 def mask_state(memory, state):
     """A state with the same mask: inside a key or a distinct item, text that begins nothing seen before does not matter; in a
-    text of bounded length, nor does how many tokens are left if it is more than one."""
+    text of bounded length, nor does how many tokens are left if they are many."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     kind = nodes[state * NODE + KIND]
-    if kind == SWITCH and nodes[state * NODE + C] > 1:
+    if kind == SWITCH and nodes[state * NODE + C] > FEW_TOKENS:
         if header[H_NODES] + 1 >= header[H_NODE_CAPACITY]:
             return np.int32(GROW)
         return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], 0, 0, nodes[state * NODE + PARENT], np.int32(1))

@@ -207,6 +207,11 @@ class Lowering:
                 self._write_info(row, self._info(key))
         return row
 
+    @staticmethod
+    def missing_bytes(key: object) -> int:
+        """Bytes between the row of a key and the end of the character it is inside of."""
+        return key.left if isinstance(key, _Middle) else 0
+
     # --- what a key row can become ---------------------------------------------------------------------------------
 
     def _info(self, key: _Key) -> KeyInfo:

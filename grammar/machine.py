@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -64,6 +64,9 @@ from .machine_layout import (
     A,
 )
 from .whitespace import NONE, Whitespace
+
+if TYPE_CHECKING:
+    from .counted_text import CountedText
 
 
 class ValueParts(NamedTuple):
@@ -178,8 +181,7 @@ class Machine:
         limits: `max_nodes` and `max_states` bound the memory.
 
     Attributes:
-        closers: the fork of what comes when the tokens of a text of bounded length are used up, by its row; see `counted_text`.
-        has_single_tokens: some text may take just one token.
+        counted_texts: texts that may take a bounded number of tokens.
     """
 
     def __init__(self, whitespace: Whitespace | None = None, limits: Limits | None = None):
@@ -200,8 +202,7 @@ class Machine:
         self.header = np.zeros(HEADER_SIZE, np.int32)
         self._out = np.zeros(kernels.OUT_SIZE, np.int32)
         self._found = np.zeros(1, np.int32)
-        self.closers: list[Callable[[int], int | None]] = []
-        self.has_single_tokens = False
+        self.counted_texts: list[CountedText] = []
         self._row_makers: list[tuple[Lowering, object] | None] = []
         self._value_makers: list[Callable[[], ValueParts | PositionParts | ForkParts]] = []
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []

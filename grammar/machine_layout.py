@@ -60,6 +60,7 @@ POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it i
 FORK = 17  # one of several continuations, nothing of it read yet; a: value id
 SWITCH = 18  # leaf that says what it read: a row with F_KEY_END leads to the fork OUTCOME. a: row,
 #              b: 1 once something was read in the token that is being read, c: tokens left to read (0: no bound)
+FEW_TOKENS = 3  # with so few left, a token may not leave a character unfinished that they might not suffice for: 3 bytes at most
 MARK = 19  # reads nothing; says to a parser of the output that the text got here. a: number of the mark
 ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from ..cfg.compile import compile_part
 from ..cfg.ir import ContextFreeGrammar
+from ..counted_text import CountedText
 from ..errors import GrammarError
 from ..json_schema.compile import SchemaCompiler
 from ..json_schema.document import Document
@@ -274,16 +275,13 @@ class _Compiler:
                 words.setdefault(rest, fork)
             return [self._choose([_Word(rest, (Element(FORK, fork),)) for rest, fork in words.items()])] if exits else [()]
 
-        def closer(row: int) -> int | None:
-            q = rows.state_of.get(row)
-            if q is None:
-                return None
+        def closer(row: int) -> int:
+            q = rows.state_of[row]
             if q not in forks:
                 forks[q] = self._fork(lambda: ways(q))
             return forks[q]
 
-        self._machine.closers.append(closer)
-        self._machine.has_single_tokens |= tokens == 1
+        self._machine.counted_texts.append(CountedText(max_tokens=tokens, missing=rows.missing.get, closer=closer))
 
     def _triggered(self, node: TriggeredTags, end: _End | None) -> list[Elements]:
         again: Elements = self._close(end)

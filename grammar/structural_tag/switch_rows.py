@@ -26,16 +26,23 @@ class SwitchRows(Lowering):
 
     Attributes:
         state_of: the state of each row between two symbols.
+        missing: bytes between each row and the end of the character it is inside of.
     """
 
     def __init__(self, machine: Machine, automaton: SwitchAutomaton):
         super().__init__(machine, automaton, json=False)
         self._switch = automaton
         self.state_of: dict[int, int] = {}
+        self.missing: dict[int, int] = {}
 
     def boundary(self, q: int) -> int:
         row = super().boundary(q)
         self.state_of[row] = q
+        return row
+
+    def _row(self, key: Any) -> int:
+        row = super()._row(key)
+        self.missing[row] = self.missing_bytes(key)
         return row
 
     def held(self, q: int) -> int:
@@ -64,7 +71,7 @@ class SwitchRows(Lowering):
         tokens = self._switch.tokens(q)
         if tokens:
             rests = tuple((token_spelling(token)[1:], target) for token, target in tokens)
-            targets[TOKEN_LEAD] = self._row(_Spelling(rests))  # pyright: ignore[reportArgumentType]
+            targets[TOKEN_LEAD] = self._row(_Spelling(rests))
         return flags
 
     def _spell(self, rests: tuple[tuple[bytes, int], ...], targets: np.ndarray) -> None:
@@ -73,6 +80,6 @@ class SwitchRows(Lowering):
             by_byte.setdefault(rest[0], []).append((rest[1:], target))
         for byte, left in by_byte.items():
             if left[0][0]:
-                targets[byte] = self._row(_Spelling(tuple(left)))  # pyright: ignore[reportArgumentType]
+                targets[byte] = self._row(_Spelling(tuple(left)))
             else:
                 targets[byte] = self._target(left[0][1])

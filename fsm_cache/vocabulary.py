@@ -62,7 +62,7 @@ class Vocabulary:
             usable[eos] = None
         self.token_bytes: tuple[bytes | None, ...] = tuple(b or None for b in usable)
         named = (special_tokens or {}).items()
-        self.special_tokens = {name: i for name, i in named if i < self.vocab_size and i not in self.eos_token_ids}
+        self.special_tokens: Mapping[str, int] = {name: i for name, i in named if i < self.vocab_size and i not in self.eos_token_ids}
         if any(self.token_bytes[i] is not None for i in self.special_tokens.values()):
             raise VocabularyError("a special token stands for no text, but one of them has bytes")
 

@@ -106,6 +106,7 @@ class _Compiler:
         self._marks: list[Mark] = []
         self._switches: list[SwitchRows] = []
         self._leaves: dict[int, Elements] = {}
+        self._literals: dict[str, Elements] = {}
         self._nullable: dict[int, bool] = {}
         self._readings: dict[tuple[int, _End | None], Elements] = {}
         self._closings: dict[_End, Elements] = {}
@@ -132,7 +133,7 @@ class _Compiler:
         elif isinstance(node, GrammarNode):
             self._leaves[id(node)] = placed(node, "grammar", lambda: self._grammar(node))
         elif isinstance(node, JsonSchema):
-            self._leaves[id(node)] = placed(node, "json_schema", lambda: self._schema(node))
+            self._leaves[id(node)] = placed(node, node.schema_pointer, lambda: self._schema(node))
         elif isinstance(node, TriggeredTags | AnyText):
             self._check_free(node)
         elif isinstance(node, Tag):
@@ -141,7 +142,10 @@ class _Compiler:
             raise GrammarError("what is repeated may not be empty", pointer=child(node.pointer, "content"))
 
     def _literal(self, text: str) -> Elements:
-        return (Element(LEAF, leaf_row(self._machine, Language.literal(text).automaton(self._limits))),) if text else ()
+        if text not in self._literals:
+            row = leaf_row(self._machine, Language.literal(text).automaton(self._limits)) if text else FINAL_ROW
+            self._literals[text] = () if row == FINAL_ROW else (Element(LEAF, row),)
+        return self._literals[text]
 
     def _schema(self, node: JsonSchema) -> Elements:
         document = self._parts[node]
@@ -228,7 +232,9 @@ class _Compiler:
 
     def _begun(self, tags: Iterable[Tag], read: int, then: Elements) -> list[_Word]:
         """The begins of tags without the first `read` symbols, each with the rest of the tag and `then`."""
-        return [_Word(self._symbols.of(tag.begin)[read:], (self._fork_element(lambda tag=tag: [self._tag_body(tag, then)]),)) for tag in tags]
+        return [
+            _Word(self._symbols.of(tag.begin)[read:], (self._fork_element(lambda tag=tag: [self._tag_body(tag, then)]),)) for tag in tags
+        ]
 
     def _tag_body(self, tag: Tag, then: Elements) -> Elements:
         number = self._tags[id(tag)]

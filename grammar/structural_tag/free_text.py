@@ -19,7 +19,11 @@ _ROOT = 0
 
 
 class SwitchAutomaton(CharAutomaton):
-    """A character automaton whose ends have outcomes."""
+    """A character automaton whose ends have outcomes. It starts in the root of a trie."""
+
+    @property
+    def start(self) -> int:
+        return _ROOT
 
     def outcome(self, q: int) -> int | None:
         """The fork that a state leads to; None where reading goes on."""
@@ -47,8 +51,6 @@ class Words(SwitchAutomaton):
         words: with the fork that each leads to; none is empty.
         held: bytes before the words that belong to the same boundary.
     """
-
-    start = _ROOT
 
     def __init__(self, words: Iterable[tuple[Symbols, int]], held: int = 0):
         self._next: list[dict[int, int]] = [{}]
@@ -104,8 +106,6 @@ class FreeText(SwitchAutomaton):
         patterns: distinct and not empty.
         may_end: the text may end (or something else come) everywhere, not only at an exit.
     """
-
-    start = _ROOT
 
     def __init__(self, patterns: Sequence[Pattern], *, may_end: bool, limits: Limits):
         self._patterns = patterns

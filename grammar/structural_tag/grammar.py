@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import json_text
 from ..errors import GrammarError, LimitError
 from ..grammar import Compiled, Grammar
-from ..json_schema.keywords import Finding
 from ..limits import Limits
 from .compile import CompiledTag, compile_tree
-from .parser import StructuralParser
+from .parser import StructuralParser, Vocabulary
 from .parts import Parts
 from .reader import read_tree
-from .spec import Node, Tag, walk
+from .spec import Node, Tag, Token, boundaries_of, walk
 from .symbols import SymbolTable
 from .writer import to_json
-
-if TYPE_CHECKING:
-    from ...fsm_cache.vocabulary import Vocabulary
 
 _MAX_SHARED_NODES = 200_000  # a machine for parsers that has grown beyond is left to those that use it
 
@@ -40,11 +36,16 @@ class TagGrammar(Grammar):
         self._tags = tuple(node for node in walk(self.tree) if isinstance(node, Tag))
         self._for_parsers: dict[frozenset[tuple[str, int]], CompiledTag] = {}
         self._parsers_lock = threading.Lock()
-        compile_tree(self.tree, self._parts, SymbolTable(None, lenient=True), limits, marks=False)
+        self._has_tokens = any(isinstance(boundary, Token) for node in walk(self.tree) for boundary in boundaries_of(node))
+        self._checked: CompiledTag | None = compile_tree(
+            self.tree, self._parts, SymbolTable(None, lenient=True), limits, marks=False
+        )  # what the check made, for the first who needs it
         super().__init__("structural_tag", json_text.dumps(["structural_tag", text]), self.compile, lambda: list(self._parts.findings()))
 
     def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int] | None = None) -> Compiled:
-        made = compile_tree(self.tree, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
+        made, self._checked = self._checked, None
+        if made is None or self._has_tokens or (limits or Limits()) != self._limits:
+            made = compile_tree(self.tree, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
         return Compiled(made.machine, made.start)
 
     def parser(self, vocabulary: Vocabulary | None = None) -> StructuralParser:

@@ -7,8 +7,8 @@ tags end first counts. In a tree that tells its parts apart, there is one readin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 from ..errors import OutputError
 from ..machine_layout import DEAD, FORK, KIND, PARENT, SWITCH, A
@@ -18,8 +18,22 @@ from .readings import Entry, Readings
 from .spec import Tag
 from .symbols import TOKEN_BYTES, TOKEN_LEAD, token_id_of
 
-if TYPE_CHECKING:
-    from ...fsm_cache.vocabulary import Vocabulary
+
+class Vocabulary(Protocol):
+    """What a parser needs of a vocabulary (`fsm_cache.Vocabulary`).
+
+    Attributes:
+        spellings: the bytes that an automaton reads for each token, None for tokens that are in no text.
+    """
+
+    @property
+    def spellings(self) -> Sequence[bytes | None]: ...
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]: ...
+
+    @property
+    def eos_token_ids(self) -> Collection[int]: ...
 
 
 class _Reading(NamedTuple):
@@ -30,8 +44,8 @@ class _Reading(NamedTuple):
 class StructuralParser:
     """Reads one text, in pieces of any size.
 
-    Text is held back only while it may turn out to be the begin or the end of a tag. Time is linear in the text where boundaries can be told
-    from what stands before them, and otherwise grows with the number of readings.
+    Text is held back only while it may turn out to be the begin or the end of a tag. Time is linear in the text where boundaries can be
+    told from what stands before them, and otherwise grows with the number of readings.
 
     Args:
         compiled: with marks.

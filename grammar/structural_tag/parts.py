@@ -33,6 +33,7 @@ class Parts:
     def __init__(self, root: Node, limits: Limits):
         self._limits = limits
         self._parts: dict[str, Part] = {}
+        self._schemas: list[tuple[str, Document]] = []
         self.whitespace = Whitespace.policy("bounded")
         self._spaced: JsonSchema | None = None
         for node in walk(root):
@@ -45,10 +46,8 @@ class Parts:
 
     def findings(self) -> Iterator[Finding]:
         """What becomes of each keyword of the schemas."""
-        for pointer, part in self._parts.items():
-            if isinstance(part, Document):
-                base = child(pointer, "json_schema")
-                yield from (finding._replace(pointer=base + finding.pointer) for finding in check_schema(part, self._limits))
+        for base, document in self._schemas:
+            yield from (finding._replace(pointer=base + finding.pointer) for finding in check_schema(document, self._limits))
 
     def _read(self, node: Node) -> Part | None:
         if isinstance(node, Regex):
@@ -58,7 +57,7 @@ class Parts:
             return placed(node, "grammar", lambda: parse(node.grammar, node.start or start, self._limits))
         if isinstance(node, JsonSchema):
             self._use_whitespace(node)
-            return placed(node, "json_schema", lambda: self._document(node))
+            return placed(node, node.schema_pointer, lambda: self._document(node))
         return None
 
     def _language(self, node: Regex) -> Language:
@@ -70,6 +69,7 @@ class Parts:
     def _document(self, node: JsonSchema) -> Document:
         document = Document(node.json_schema, draft_of(node.json_schema, None), {})
         raise_refused(check_schema(document, self._limits))
+        self._schemas.append((child(node.pointer, node.schema_pointer), document))
         return document
 
     def _use_whitespace(self, node: JsonSchema) -> None:

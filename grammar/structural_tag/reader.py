@@ -88,7 +88,7 @@ class _Fields:
         return self._data.get(name) is not None
 
     def text(self, name: str) -> str:
-        return self._typed(name, self.value(name), str, "a text")
+        return _unicode(self._typed(name, self.value(name), str, "a text"), self.at(name))
 
     def optional_text(self, name: str) -> str | None:
         value = self._data.pop(name, None)
@@ -185,12 +185,18 @@ class _Fields:
             raise GrammarError(f"a boundary is a text or a token, not {_named(data)}", pointer=pointer)
         if not data and not may_be_empty:
             raise GrammarError("this text may not be empty", pointer=pointer)
-        return data
+        return _unicode(data, pointer)
 
     def _typed(self, name: str, value: Json, kind: type, what: str) -> Json:
         if not isinstance(value, kind):
             raise GrammarError(f"{name!r} is {what}, not {_named(value)}", pointer=self.at(name))
         return value
+
+
+def _unicode(text: str, pointer: str) -> str:
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise GrammarError("a lone surrogate is in no text", pointer=pointer)
+    return text
 
 
 def _named(value: Json) -> str:
@@ -402,7 +408,7 @@ def _read_structures(fields: _Fields) -> Node:
 
 def _structure(data: Json, pointer: str) -> Tag:
     fields = _Fields(data, pointer, 1)
-    content = JsonSchema(json_schema=fields.value("schema"), pointer=fields.at("schema"))
+    content = JsonSchema(json_schema=fields.value("schema"), schema_pointer="schema", pointer=pointer)
     tag = Tag(begin=fields.boundary("begin"), content=content, end=(fields.boundary("end"),), pointer=pointer)
     fields.done()
     return tag

@@ -80,11 +80,16 @@ class Regex(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class JsonSchema(Node):
-    """A JSON document; the options are those of `Grammar.json_schema`. All schemas of one tree share their whitespace."""
+    """A JSON document; the options are those of `Grammar.json_schema`. All schemas of one tree share their whitespace.
+
+    Attributes:
+        schema_pointer: where the schema stands in the JSON form, below `pointer`.
+    """
 
     json_schema: Json
     whitespace: str = "bounded"
     property_order: Literal["schema", "any"] = "schema"
+    schema_pointer: str = field(default="json_schema", compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -174,7 +179,7 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(reversed(children(node)))
 
 
-def ends_of(node: Node) -> Iterator[Boundary]:
+def boundaries_of(node: Node) -> Iterator[Boundary]:
     """The boundaries that a node itself names."""
     if isinstance(node, Tag):
         yield from (node.begin, *node.end)

@@ -10,6 +10,7 @@ from toy_vocabulary import EOS, brute_force, mask_of
 
 from formcast import Grammar, GrammarError, Vocabulary, compile_grammar
 from formcast.grammar.structural_tag import TagBegin, TagDelta, TagEnd, TextDelta
+from formcast.grammar.structural_tag.grammar import TagGrammar
 
 CALL, OVER, OTHER = 1, 2, 3
 _WORDS = (b"hi", b" there", b"</think>", b"</th", b"ink>", b"<think>", b">x", b"{}", b"<|call|>", "é".encode(), b"a", b"\xff\x00\x00\x01")
@@ -26,7 +27,7 @@ def takes(cursor: Any, tokens: list[int]) -> bool:
     return all(cursor.advance(token) for token in tokens)
 
 
-def tagged(**more: Any) -> Grammar:
+def tagged(**more: Any) -> TagGrammar:
     token = {"type": "token", "token": "<|call|>"}
     tag = {"begin": token, "content": {"type": "json_schema", "json_schema": {"type": "object"}}, "end": {"type": "token", "token": OVER}}
     return Grammar.structural_tag({"type": "triggered_tags", "triggers": [token], "tags": [tag], **more})
@@ -79,7 +80,7 @@ def test_an_id_that_is_no_special_token_is_refused(token: int):
         grammar.accepts("")
 
 
-def thinking(budget: int, **more: Any) -> Grammar:
+def thinking(budget: int, **more: Any) -> TagGrammar:
     content = {"type": "any_text", "max_tokens": budget, **more}
     return Grammar.structural_tag({"type": "tag", "begin": "<think>", "content": content, "end": "</think>"})
 

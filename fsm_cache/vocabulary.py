@@ -62,7 +62,7 @@ class Vocabulary:
             usable[eos] = None
         self.token_bytes: tuple[bytes | None, ...] = tuple(b or None for b in usable)
         named = (special_tokens or {}).items()
-        self.special_tokens: Mapping[str, int] = {name: i for name, i in named if i < self.vocab_size and i not in self.eos_token_ids}
+        self.special_tokens = {name: i for name, i in named if i < self.vocab_size and i not in self.eos_token_ids}
         if any(self.token_bytes[i] is not None for i in self.special_tokens.values()):
             raise VocabularyError("a special token stands for no text, but one of them has bytes")
 
@@ -91,10 +91,14 @@ class Vocabulary:
         special = {token.content: i for i, token in backend.get_added_tokens_decoder().items() if token.special}
         return Vocabulary(_token_bytes(backend), eos_token_ids, vocab_size, encode, special)
 
-    @cached_property
+    @property
     def spellings(self) -> tuple[bytes | None, ...]:
         """What an automaton reads for each token: its bytes, or those that stand for a special token. None for tokens that no grammar
         takes, such as those with a byte that begins special tokens and is in no text."""
+        return self._spellings
+
+    @cached_property
+    def _spellings(self) -> tuple[bytes | None, ...]:
         spelt = [None if data is None or TOKEN_LEAD in data else data for data in self.token_bytes]
         for i in self.special_tokens.values():
             spelt[i] = token_spelling(i)

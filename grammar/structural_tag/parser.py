@@ -7,7 +7,7 @@ tags end first counts. In a tree that tells its parts apart, there is one readin
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from ..errors import OutputError
@@ -23,17 +23,17 @@ class Vocabulary(Protocol):
     """What a parser needs of a vocabulary (`fsm_cache.Vocabulary`).
 
     Attributes:
-        spellings: the bytes that an automaton reads for each token, None for tokens that are in no text.
+        special_tokens: ids by name.
+        eos_token_ids: end tokens.
     """
 
-    @property
-    def spellings(self) -> Sequence[bytes | None]: ...
+    special_tokens: dict[str, int]
+    eos_token_ids: frozenset[int]
 
     @property
-    def special_tokens(self) -> Mapping[str, int]: ...
-
-    @property
-    def eos_token_ids(self) -> Collection[int]: ...
+    def spellings(self) -> Sequence[bytes | None]:
+        """The bytes that an automaton reads for each token, None for tokens that are in no text."""
+        ...
 
 
 class _Reading(NamedTuple):

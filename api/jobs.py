@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..engine.request import Request, SamplingParams, expand
 from .constraints import Constraint
 from .prompts import Prompt
 from .results import CompletionBuilder, RequestResult
+from .tools.reader import AnswerReader
 
 
 def new_id(prefix: str) -> str:
@@ -18,11 +20,16 @@ def new_id(prefix: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One prompt to answer `params.n` times."""
+    """One prompt to answer `params.n` times.
+
+    Attributes:
+        make_reader: makes a reader of an answer that may hold tool calls; None where it is just text.
+    """
 
     prompt: Prompt
     params: SamplingParams
     constraint: Constraint | None = None
+    make_reader: Callable[[], AnswerReader] | None = None
     job_id: str = field(default_factory=lambda: new_id("gen"))
 
     def requests(self) -> list[Request]:

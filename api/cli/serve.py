@@ -24,6 +24,7 @@ def run(args: argparse.Namespace) -> int:
         api_keys=options.api_keys(args),
         max_body_bytes=args.max_request_bytes,
         shutdown_grace_s=args.shutdown_timeout,
+        tool_call_format=args.tool_call_format,
     )
     runtime_options = options.runtime_options(args)
     with _bind(args.host, args.port) as listener, load(runtime_options) as runtime:

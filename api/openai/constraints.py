@@ -16,7 +16,15 @@ Candidate = tuple[str, Callable[[], Constraint]]
 
 _WHITESPACE_WORDS = ("bounded", "compact", "any")
 _BNF_RULE = re.compile(r"^[ \t]*[\w.-]+\s*::=", re.MULTILINE)
-_FORMAT_FIELDS = ("json_schema", "grammar", "regex", "choice")
+_FORMAT_FIELDS = {
+    "json_schema": "json_schema",
+    "grammar": "grammar",
+    "regex": "regex",
+    "choice": "choice",
+    "format": "structural_tag",
+    "structures": "structural_tag",
+    "triggers": "structural_tag",
+}  # fields by the type that they go with
 
 
 def from_body(body: GenerationBody) -> Constraint | None:
@@ -48,8 +56,8 @@ def refused(error: GrammarError, *, field: str) -> ApiError:
 def _response_format(given: ResponseFormat | None) -> list[Candidate]:
     if given is None:
         return []
-    for field in _FORMAT_FIELDS:
-        if given.type != field and getattr(given, field) is not None:
+    for field, kind in _FORMAT_FIELDS.items():
+        if given.type != kind and getattr(given, field) is not None:
             raise bad_request(f"'{field}' does not go with type '{given.type}'", param=f"response_format.{field}")
     if given.type == "text":
         return []
@@ -57,6 +65,8 @@ def _response_format(given: ResponseFormat | None) -> list[Candidate]:
         return [_json_object("response_format", {})]
     if given.type == "json_schema":
         return [_json_schema_format(given)]
+    if given.type == "structural_tag":
+        return [_structural_tag_format(given)]
     found = _candidates("response_format.", None, given.regex, given.choice, given.grammar, {})
     if not found:
         field = f"response_format.{given.type}"
@@ -74,6 +84,12 @@ def _json_schema_format(given: ResponseFormat) -> Candidate:
     return _json_schema(field, schema, {})
 
 
+def _structural_tag_format(given: ResponseFormat) -> Candidate:
+    """The fields are those of the structural tag itself, so that its pointers are those of the field."""
+    spec = given.model_dump(include={"type", "format", "structures", "triggers"}, exclude_none=True)
+    return "response_format", lambda: constraints.of_structural_tag(spec, field="response_format")
+
+
 def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:
     if given is None:
         return []
@@ -82,6 +98,9 @@ def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:
     found = _candidates("structured_outputs.", given.json_, given.regex, given.choice, given.grammar, options)
     if given.json_object:
         found.append(_json_object("structured_outputs.json_object", options))
+    if given.structural_tag is not None:
+        spec, field = given.structural_tag, "structured_outputs.structural_tag"
+        found.append((field, lambda: constraints.of_structural_tag(spec, field=field)))
     if not found:
         raise bad_request("'structured_outputs' holds no constraint", param="structured_outputs", code="missing_value")
     return found

@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field
 from .errors import bad_request, not_supported
 from .messages import Message
 from .strict import StrictModel
+from .tools import ToolBody, ToolChoiceBody
 
 Unsupported = Any
 
@@ -36,11 +37,16 @@ class JsonSchemaFormat(StrictModel):
 class ResponseFormat(StrictModel):
     """OpenAI's `response_format`, and the same for the other constraints: `{"type": "regex", "regex": ...}`."""
 
-    type: Literal["text", "json_object", "json_schema", "grammar", "regex", "choice"]
+    type: Literal["text", "json_object", "json_schema", "grammar", "regex", "choice", "structural_tag"]
     json_schema: JsonSchemaFormat | None = None
     grammar: str | None = None
     regex: str | None = None
     choice: list[str] | None = None
+
+    # of a structural tag: xgrammar's form, and the older one
+    format: dict[str, Any] | None = None
+    structures: list[dict[str, Any]] | None = None
+    triggers: list[str] | None = None
 
 
 class StructuredOutputs(StrictModel):
@@ -53,7 +59,7 @@ class StructuredOutputs(StrictModel):
     whitespace_pattern: str | None = None
     disable_any_whitespace: bool | None = None
     grammar: str | None = None
-    structural_tag: Unsupported = None
+    structural_tag: str | dict[str, Any] | None = None
 
 
 class StreamOptions(StrictModel):
@@ -103,8 +109,6 @@ class GenerationBody(StrictModel):
         """Raise for what this endpoint knows by name and cannot do."""
         if self.stream_options is not None and not self.stream:
             raise bad_request("'stream_options' is only allowed with 'stream': true", param="stream_options")
-        if self.structured_outputs is not None:
-            _refuse_set(self.structured_outputs, ("structural_tag",), prefix="structured_outputs.")
 
 
 class ChatCompletionBody(GenerationBody):
@@ -120,8 +124,8 @@ class ChatCompletionBody(GenerationBody):
     prompt_cache_key: str | None = None
     parallel_tool_calls: bool | None = None
     modalities: list[str] | None = None
-    tool_choice: Any = None
-    tools: Unsupported = None
+    tool_choice: ToolChoiceBody | None = None
+    tools: list[ToolBody] | None = None
     functions: Unsupported = None
     function_call: Unsupported = None
     audio: Unsupported = None
@@ -133,10 +137,8 @@ class ChatCompletionBody(GenerationBody):
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        _refuse_set(self, ("tools", "functions", "function_call", "audio", "prediction", "reasoning_effort"))
+        _refuse_set(self, ("functions", "function_call", "audio", "prediction", "reasoning_effort"))
         _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
-        if self.tool_choice not in (None, "none"):
-            raise not_supported("'tool_choice'", param="tool_choice")
         if self.store:
             raise not_supported("'store': true", param="store")
         if self.modalities not in (None, ["text"]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import FastAPI
@@ -20,6 +21,7 @@ from ..openai.convert import Converter
 from ..openai.errors import ApiError
 from ..openai.json_body import parse_json_object
 from ..openai.protocol import ChatCompletionBody, CompletionBody, GenerationBody
+from ..openai.tool_writer import ToolChatWriter
 from ..openai.writers import ChatWriter, CompletionWriter
 from .auth import BearerAuth
 from .body import read_body
@@ -58,7 +60,7 @@ class _Endpoints:
     def __init__(self, llm: AsyncLLM, settings: ServerSettings):
         self._llm = llm
         self._settings = settings
-        self._converter = Converter(llm.runtime)
+        self._converter = Converter(llm.runtime, tool_call_format=settings.tool_call_format)
         self._created = int(time.time())
 
     async def chat_completions(self, request: Request) -> Response:
@@ -94,9 +96,10 @@ class _Endpoints:
     ) -> Response:
         jobs = await asyncio.to_thread(convert, body)
         include_usage = bool(body.stream_options and body.stream_options.include_usage)
+        make_writer = writer if jobs[0].make_reader is None else partial(ToolChatWriter, make_reader=jobs[0].make_reader)
         generation = Generation(
             jobs=jobs,
-            writer=writer(
+            writer=make_writer(
                 object_id=jobs[0].job_id,
                 model=body.model or self._settings.served_model_names[0],
                 token_bytes=self._llm.runtime.token_bytes,

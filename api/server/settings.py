@@ -12,6 +12,7 @@ class ServerSettings:
     api_keys: if any, each request needs one of them.
     max_body_bytes: longer bodies are refused.
     body_timeout_s: time for a body to arrive.
+    tool_call_format: how the model writes tool calls; None is what its chat template uses.
     shutdown_grace_s: time that running answers get to finish once the server is told to stop.
     """
 
@@ -20,3 +21,4 @@ class ServerSettings:
     max_body_bytes: int = 8 << 20
     body_timeout_s: float = 30.0
     shutdown_grace_s: float = 2.0
+    tool_call_format: str | None = None

@@ -17,9 +17,8 @@ from .tool import NO_PARAMETERS, Tool, ToolError
 
 Json = Any
 
-_KNOWN = frozenset({
-    "type", "properties", "required", "additionalProperties", "title", "description", "$defs", "definitions", "$schema", "default", "examples",
-})  # fmt: skip
+_ANNOTATIONS = ("title", "description", "default", "examples", "$schema", "$id")
+_KNOWN = frozenset(("type", "properties", "required", "additionalProperties", "$defs", "definitions", *_ANNOTATIONS))
 _SCOPE = "urn:formcast:tool"
 
 

@@ -105,6 +105,11 @@ class AnswerReader:
         return deltas
 
     @property
+    def needs_tokens(self) -> bool:
+        """Whether it reads tokens and not the text."""
+        return self._parser.needs_tokens
+
+    @property
     def has_calls(self) -> bool:
         """Whether a call has begun."""
         return self._num_calls > 0

@@ -47,7 +47,9 @@ class Tool:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            raise ToolError(f"a tool's name has 1 to 64 letters, digits, '_', '.' or '-', not {self.name[:80]!r}", field=f"{self.field}.name")
+            raise ToolError(
+                f"a tool's name has 1 to 64 letters, digits, '_', '.' or '-', not {self.name[:80]!r}", field=f"{self.field}.name"
+            )
 
     @property
     def schema(self) -> Mapping[str, Json]:

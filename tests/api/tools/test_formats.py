@@ -124,7 +124,9 @@ def test_choices(name: str):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_answer_is_a_call_or_the_final_schema(name: str):
-    final = JsonSchema(json_schema={"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"], "additionalProperties": False})
+    final = JsonSchema(
+        json_schema={"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"], "additionalProperties": False}
+    )
     used = use(name, final=final)
     grammar = used.constraint.grammar
     assert grammar.accepts('{"ok": true}') and grammar.accepts(FORMATS[name].written_calls([TIME]))

@@ -24,7 +24,7 @@ TOOLS: list[Any] = [
     },
     {"type": "function", "function": {"name": "stop", "description": "Ends the talk"}},
 ]
-TALK: list[Any] = [{"role": "user", "content": "How is the weather in Paris over the next three days?"}]
+TALK: Any = [{"role": "user", "content": "How is the weather in Paris over the next three days?"}]
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_a_talk_goes_on_after_a_call(client: openai.OpenAI):
     first = client.chat.completions.create(messages=TALK, tool_choice="required", parallel_tool_calls=False, **asked)
     message = first.choices[0].message
     assert message.tool_calls
-    result = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": '{"sky": "clear"}'}
+    result: Any = {"role": "tool", "tool_call_id": message.tool_calls[0].id, "content": '{"sky": "clear"}'}
     answer = client.chat.completions.create(messages=[*TALK, message, result], tool_choice="auto", **asked)
     assert answer.choices[0].finish_reason in ("stop", "length", "tool_calls")
 

@@ -18,9 +18,10 @@ from .document import Document, Scope
 from .expand import Expander, pointer_of
 from .keys import Keys
 from .keywords import Finding, check
+from .names import Names
 from .nodes import Node
 from .numbers import NumberSet
-from .objects import Names, ObjectFrames
+from .objects import ObjectFrames
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
@@ -62,7 +63,7 @@ class SchemaCompiler:
 
     def _contradiction(self, root: Node) -> str:
         """Pointer of the deepest required place that is empty by itself."""
-        from .objects import object_needs
+        from .object_needs import object_needs
 
         expander, seen, node, place = self.expander, set[Node](), root, ""
         while node not in seen:
@@ -136,7 +137,7 @@ class SchemaCompiler:
         targets.update((byte, int(line[byte])) for byte in range(0x21, 0x7F) if line[byte] != DEAD)
 
     def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
-        from .objects import object_needs
+        from .object_needs import object_needs
 
         needs = (
             object_needs(self.expander, objects)

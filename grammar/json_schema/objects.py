@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LimitError
-from ..languages import CharAutomaton
 from ..lowering import Lowering
 from ..machine import ObjectFrame, Transition
 from ..machine_layout import CLASS_BASE
@@ -240,6 +239,13 @@ def object_needs(expander: Expander, shape: ObjectShape) -> list[list[Node]]:
     return [sorted(needs, key=id) for needs in answers]
 
 
+class _KeyStart(NamedTuple):
+    """Where a key begins: a row and a trie of declared names, as in `ObjectFrame`."""
+
+    row: int | None
+    names: int | None
+
+
 class _At(NamedTuple):
     """Progress through an object.
 
@@ -283,16 +289,26 @@ class ObjectFrames:
         self._frames: dict[_At, int] = {}
 
     @cached_property
-    def _key_row(self) -> int | None:
-        limits = self._compiler.expander.limits
-        classes: list[CharAutomaton | None] = []
-        for j, c in enumerate(self._names.classes):
-            language = c.language if c.language is not None else Language.anything()
-            classes.append(language.automaton(limits) if self._names.live_classes >> j & 1 else None)
-        if not self._sorted and not classes:
-            return None
-        keys = Keys(self._sorted, classes)
-        return Lowering(self._compiler.machine, keys, json=True, tidy=self._tidy, keys=keys).start_row()
+    def _key_start(self) -> _KeyStart:
+        machine, limits = self._compiler.machine, self._compiler.expander.limits
+        live = self._names.live_classes
+        classes = self._names.classes
+        if live and (len(classes) > 1 or classes[0].language is not None):
+            automata = [
+                (Language.anything() if c.language is None else c.language).automaton(limits) if live >> j & 1 else None
+                for j, c in enumerate(classes)
+            ]
+            keys = Keys(self._sorted, automata)
+            return _KeyStart(Lowering(machine, keys, json=True, tidy=self._tidy, keys=keys).start_row(), None)
+        others = self._compiler.other_keys(self._tidy) if live else None
+        if not self._sorted:
+            return _KeyStart(others, None)
+        keys = Keys(self._sorted, [Language.anything().automaton(limits)] if live else [])
+        lowering = Lowering(machine, keys, json=True, tidy=self._tidy, keys=keys)
+        names = machine.new_names(
+            self._sorted, tidy=self._tidy, escapes=lambda lo, hi, depth: lowering.escape(keys.within(lo, hi, depth))
+        )
+        return _KeyStart(others, names)
 
     def start(self) -> int:
         return self._frame(_At(0, frozenset(), 0, 0))
@@ -323,8 +339,8 @@ class ObjectFrames:
             for j in range(len(self._names.classes)):
                 if self._names.live_classes >> j & 1 and self._others_may_come(pending) and self._ways(at, CLASS_BASE + j):
                     classes |= 1 << j
-        key_row = self._key_row if declared or classes else None
-        return ObjectFrame(can_close, key_row, classes, declared, len(self._sorted))
+        key_row, names = self._key_start if declared or classes else _KeyStart(None, None)
+        return ObjectFrame(can_close, key_row, classes, declared, len(self._sorted), names)
 
     def _others_may_come(self, pending: set[str]) -> bool:
         """Under order "schema" undeclared names wait for the declared and required ones, so that a model cannot wander off first."""

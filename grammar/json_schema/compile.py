@@ -49,6 +49,7 @@ class SchemaCompiler:
         self._strings: dict[tuple[Language, bool], int] = {}
         self._numbers: dict[Numbers, int] = {}
         self._words: dict[str, int] = {}
+        self._other_keys: dict[bool, int] = {}
 
     def start(self) -> int:
         """State before the document.
@@ -159,6 +160,14 @@ class SchemaCompiler:
         if frames is None:
             frames = self._arrays[shape] = ArrayFrames(self, shape)
         return frames
+
+    def other_keys(self, tidy: bool) -> int:
+        """Row of a key with any name, class 0 of the undeclared ones."""
+        row = self._other_keys.get(tidy)
+        if row is None:
+            keys = Keys((), [Language.anything().automaton(self.expander.limits)])
+            row = self._other_keys[tidy] = Lowering(self.machine, keys, json=True, tidy=tidy, keys=keys).start_row()
+        return row
 
     def _string_row(self, strings: StringSet) -> int:
         if strings.is_all:

@@ -6,7 +6,6 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..languages import CharAutomaton
 from ..lowering import Lowering
 from ..machine import ObjectFrame, Transition
 from ..machine_layout import CLASS_BASE
@@ -20,6 +19,13 @@ from .shapes import ObjectShape
 
 if TYPE_CHECKING:
     from .compile import SchemaCompiler
+
+
+class _KeyStart(NamedTuple):
+    """Where a key begins: a row and a trie of declared names, as in `ObjectFrame`."""
+
+    row: int | None
+    names: int | None
 
 
 class _At(NamedTuple):
@@ -57,16 +63,23 @@ class ObjectFrames:
         self._frames: dict[_At, int] = {}
 
     @cached_property
-    def _key_row(self) -> int | None:
-        limits = self._compiler.expander.limits
-        classes: list[CharAutomaton | None] = []
-        for j, c in enumerate(self._names.classes):
-            language = c.language if c.language is not None else Language.anything()
-            classes.append(language.automaton(limits) if self._names.live_classes >> j & 1 else None)
-        if not self._names.sorted and not classes:
-            return None
-        keys = Keys(self._names.sorted, classes)
-        return Lowering(self._compiler.machine, keys, json=True, tidy=self._tidy, keys=keys).start_row()
+    def _key_start(self) -> _KeyStart:
+        machine, limits = self._compiler.machine, self._compiler.expander.limits
+        live, classes, names = self._names.live_classes, self._names.classes, self._names.sorted
+        if live and (len(classes) > 1 or classes[0].language is not None):
+            automata = [
+                (Language.anything() if c.language is None else c.language).automaton(limits) if live >> j & 1 else None
+                for j, c in enumerate(classes)
+            ]
+            keys = Keys(names, automata)
+            return _KeyStart(Lowering(machine, keys, json=True, tidy=self._tidy, keys=keys).start_row(), None)
+        others = self._compiler.other_keys(self._tidy) if live else None
+        if not names:
+            return _KeyStart(others, None)
+        keys = Keys(names, [Language.anything().automaton(limits)] if live else [])
+        lowering = Lowering(machine, keys, json=True, tidy=self._tidy, keys=keys)
+        trie = machine.new_names(names, tidy=self._tidy, escapes=lambda lo, hi, depth: lowering.escape(keys.within(lo, hi, depth)))
+        return _KeyStart(others, trie)
 
     def start(self) -> int:
         return self._frame(_At(0, 0, 0, self._order.all_open))
@@ -85,7 +98,8 @@ class ObjectFrames:
         pending = self._completion.pending(at.seen)
         can_close = not pending and at.count >= shape.low and at.met == (1 << len(shape.witnesses)) - 1
         declared, classes = self._allowed(at, pending)
-        return ObjectFrame(can_close, self._key_row if declared or classes else None, classes, declared, len(self._names.sorted))
+        key_row, names = self._key_start if declared or classes else _KeyStart(None, None)
+        return ObjectFrame(can_close, key_row, classes, declared, len(self._names.sorted), names)
 
     def _allowed(self, at: _At, pending: int) -> tuple[int, int]:
         """Bit sets of the names and of the classes that may come."""

@@ -7,11 +7,8 @@ the compiled code is cached once. See `machine_layout` for the memory and `docs/
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
 from .kernel_cache import kernel
 from .machine_layout import (
@@ -40,10 +37,6 @@ from .machine_layout import (
     FR_WORDS,
     GENERIC_STRING,
     GROW,
-    H_BUCKET_MASK,
-    H_NEED,
-    H_NEED_A,
-    H_NEED_B,
     H_NODE_CAPACITY,
     H_NODES,
     H_POSITION,
@@ -67,13 +60,11 @@ from .machine_layout import (
     NAME_NODE,
     NAME_OUTCOME,
     NAME_SIZE,
-    NEED,
     NEED_ESCAPE,
     NEED_FRAME,
     NEED_ROW,
     NEED_TRANSITION,
     NEED_VALUE,
-    NEXT,
     NIL,
     NODE,
     OBJECT_AFTER,
@@ -83,7 +74,6 @@ from .machine_layout import (
     OUTCOME,
     P_ALTERNATIVES,
     P_LIST,
-    P_NULLABLE,
     PARENT,
     POSITION,
     ROW,
@@ -105,94 +95,23 @@ from .machine_layout import (
     B,
     C,
 )
-
-i4 = types.int32
-i8 = types.int64
-i4_1 = types.Array(types.int32, 1, "C")
-# Addresses of nodes, buckets, rows, table, values, frames, transitions, header: unpacking one array costs a call from Python
-# 0.2 us, unpacking eight of them 2 us.
-MEMORY = types.Array(types.int64, 1, "C")
-
-P = types.CPointer(types.int32)
-
-
-def _pointer(_typing, array):
-    """Address of the first element. Inner functions take addresses: an array argument costs seven machine words a call."""
-
-    def codegen(context, builder, signature, args):
-        return context.make_array(signature.args[0])(context, builder, args[0]).data
-
-    return types.CPointer(array.dtype)(array), codegen
-
-
-def _at_address(_typing, address):
-    """The int32 array at an address."""
-
-    def codegen(context, builder, signature, args):
-        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
-
-    return P(address), codegen
-
-
-pointer: Any = intrinsic(_pointer)
-at_address: Any = intrinsic(_at_address)
-
-
-MAX_MEMBERS = 2048  # members of one union, and pending nodes of one step; beyond, the kernels ask for nothing that helps
-OUT_SIZE = 2 * MAX_MEMBERS
-NODE_MARGIN = 3 * OUT_SIZE  # nodes that one step can make
-
-
-@kernel(i4(P, P, P, i4, i4, i4, i4, i4, i4))
-def make_node(nodes, buckets, header, kind, a, b, c, parent, insert):
-    """The node with these fields; made when absent and `insert`, else -1."""
-    h = np.uint32(kind) * np.uint32(0x9E3779B1)
-    h = (h ^ np.uint32(a)) * np.uint32(0x85EBCA6B)
-    h = (h ^ (h >> np.uint32(15)) ^ np.uint32(b)) * np.uint32(0xC2B2AE35)
-    h = (h ^ (h >> np.uint32(13)) ^ np.uint32(c)) * np.uint32(0x27D4EB2F)
-    h = (h ^ (h >> np.uint32(16)) ^ np.uint32(parent)) * np.uint32(0x165667B1)
-    slot = np.int64((h ^ (h >> np.uint32(15))) & np.uint32(header[H_BUCKET_MASK]))
-    n = buckets[slot]
-    while n >= 0:
-        at = n * NODE
-        same = nodes[at + KIND] == kind and nodes[at + A] == a and nodes[at + B] == b
-        if same and nodes[at + C] == c and nodes[at + PARENT] == parent:
-            return n
-        n = nodes[at + NEXT]
-    if insert == 0:
-        return np.int32(-1)
-    n = header[H_NODES]
-    header[H_NODES] = n + 1
-    nodes[n * NODE + KIND] = kind
-    nodes[n * NODE + A] = a
-    nodes[n * NODE + B] = b
-    nodes[n * NODE + C] = c
-    nodes[n * NODE + PARENT] = parent
-    nodes[n * NODE + NEXT] = buckets[slot]
-    buckets[slot] = n
-    return n
-
-
-@kernel(types.void(P, P, P))
-def rebuild_buckets(nodes, buckets, header):
-    mask = np.uint32(header[H_BUCKET_MASK])
-    for n in range(header[H_NODES]):
-        h = np.uint32(nodes[n * NODE + KIND]) * np.uint32(0x9E3779B1)
-        h = (h ^ np.uint32(nodes[n * NODE + A])) * np.uint32(0x85EBCA6B)
-        h = (h ^ (h >> np.uint32(15)) ^ np.uint32(nodes[n * NODE + B])) * np.uint32(0xC2B2AE35)
-        h = (h ^ (h >> np.uint32(13)) ^ np.uint32(nodes[n * NODE + C])) * np.uint32(0x27D4EB2F)
-        h = (h ^ (h >> np.uint32(16)) ^ np.uint32(nodes[n * NODE + PARENT])) * np.uint32(0x165667B1)
-        slot = np.int64((h ^ (h >> np.uint32(15))) & mask)
-        nodes[n * NODE + NEXT] = buckets[slot]
-        buckets[slot] = np.int32(n)
-
-
-@kernel(i4(P, i4, i4, i4))
-def ask(header, what, a, b):
-    header[H_NEED] = what
-    header[H_NEED_A] = a
-    header[H_NEED_B] = b
-    return np.int32(NEED)
+from .node_kernels import (
+    MAX_MEMBERS,
+    MEMORY,
+    NODE_MARGIN,
+    OUT_SIZE,
+    P,
+    ask,
+    at_address,
+    i4,
+    i4_1,
+    list_members,
+    make_node,
+    pointer,
+    push,
+    rebuild_buckets,
+    union,
+)
 
 
 @kernel(i4(P, P, i4, i4))
@@ -658,7 +577,7 @@ def begin_item(nodes, buckets, rows, table, values, frames, transitions, header,
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4))
 def step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count):
-    """First byte after a place in a context-free grammar, without what follows a nullable one. Answers the count, or a code."""
+    """First byte after a place in a context-free grammar. Answers the count, or a code."""
     at = values[nodes[node * NODE + A]]
     parent = nodes[node * NODE + PARENT]
     alternatives = table[at + P_ALTERNATIVES]
@@ -672,7 +591,9 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
         if target >= 0:
             inner = parent
             for k in range(pushes):
-                inner = make_node(nodes, buckets, header, POSITION, table[at + 1 + pushes - k], 0, 0, inner, 1)
+                inner = push(nodes, buckets, header, table[at + 1 + pushes - k], inner)
+                if inner < 0:
+                    return inner
             out[count] = inner if target == FINAL_ROW else make_node(nodes, buckets, header, LEAF, target, 0, 0, inner, 1)
             count += 1
             if count + 4 > MAX_MEMBERS:
@@ -699,27 +620,6 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
     if tails > 0 and seen_below(nodes, nodes[node * NODE + C], NIL) >= tails:
         return np.int32(0)
     return np.int32(1)
-
-
-@kernel(i4(P, P, P, P, i4))
-def union(nodes, buckets, header, members, count):
-    """The state that is the union of `members[:count]` (sorted here in place)."""
-    for i in range(1, count):
-        x = members[i]
-        j = i - 1
-        while j >= 0 and members[j] > x:
-            members[j + 1] = members[j]
-            j -= 1
-        members[j + 1] = x
-    rest = np.int32(NIL)
-    distinct = 0
-    for i in range(count):
-        if i == 0 or members[i] != members[i - 1]:
-            distinct += 1
-            rest = make_node(nodes, buckets, header, SET, members[i], 0, 0, rest, 1)
-    if distinct == 1:
-        return members[0]
-    return rest
 
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
@@ -804,22 +704,15 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
         return np.int32(GROW)
     half = MAX_MEMBERS
     pending = np.int32(0)  # nodes still to step lie in out[half:half + pending]
-    if nodes[state * NODE + KIND] == SET:
-        while state != NIL:
-            if pending + 2 > half:
-                return ask(header, 0, 0, 0)
-            out[half + pending] = nodes[state * NODE + A]
-            pending += 1
-            state = nodes[state * NODE + PARENT]
-    else:
-        out[half] = state
-        pending = np.int32(1)
+    pending = list_members(nodes, state, out, np.int32(half), np.int32(OUT_SIZE)) - half
+    if pending < 0:
+        return ask(header, 0, 0, 0)
     count = np.int32(0)
     while pending > 0:
         pending -= 1
         node = out[half + pending]
         kind = nodes[node * NODE + KIND]
-        if count + 4 > half or pending + 2 > half:
+        if count + 4 > half:
             return ask(header, 0, 0, 0)  # a union beyond every budget
         if kind == LEAF:
             row = nodes[node * NODE + A]
@@ -833,19 +726,16 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 out[count] = make_node(nodes, buckets, header, LEAF, target, 0, 0, nodes[node * NODE + PARENT], 1)
                 count += 1
             if rows[row * ROW + FLAGS] & F_ACCEPT:
-                out[half + pending] = nodes[node * NODE + PARENT]
-                pending += 1
+                pending = list_members(nodes, nodes[node * NODE + PARENT], out, np.int32(half + pending), np.int32(OUT_SIZE)) - half
+                if pending < 0:
+                    return ask(header, 0, 0, 0)
             continue
         if kind == POSITION:
-            at = values[nodes[node * NODE + A]]
-            if at < 0:
+            if values[nodes[node * NODE + A]] < 0:
                 return ask(header, NEED_VALUE, nodes[node * NODE + A], 0)
             count = step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count)
             if count < 0:
                 return count
-            if table[at + P_NULLABLE]:
-                out[half + pending] = nodes[node * NODE + PARENT]
-                pending += 1
             continue
         if kind == ITEM:
             row = nodes[node * NODE + A]
@@ -907,32 +797,17 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
     return union(nodes, buckets, header, out, count)
 
 
-@kernel(i4(P, P, P, P, P, i4, P))
-def may_end(nodes, rows, table, values, header, state, out):
+@kernel(i4(P, P, P, i4, P))
+def may_end(nodes, rows, header, state, out):
     """1 if the text may end in this state, 0 if not, or NEED."""
-    pending = 0
-    if nodes[state * NODE + KIND] == SET:
-        while state != NIL:
-            if pending + 2 > OUT_SIZE:
-                return ask(header, 0, 0, 0)
-            out[pending] = nodes[state * NODE + A]
-            pending += 1
-            state = nodes[state * NODE + PARENT]
-    else:
-        out[0] = state
-        pending = 1
+    pending = list_members(nodes, state, out, np.int32(0), np.int32(OUT_SIZE))
+    if pending < 0:
+        return ask(header, 0, 0, 0)
     while pending > 0:
         pending -= 1
         node = out[pending]
         kind = nodes[node * NODE + KIND]
         row = nodes[node * NODE + A]
-        if kind == POSITION:
-            if values[row] < 0:
-                return ask(header, NEED_VALUE, row, 0)
-            if table[values[row] + P_NULLABLE]:
-                out[pending] = nodes[node * NODE + PARENT]
-                pending += 1
-            continue
         if kind == END:
             row = nodes[node * NODE + B]
         elif kind != LEAF:
@@ -942,8 +817,9 @@ def may_end(nodes, rows, table, values, header, state, out):
         if rows[row * ROW + FLAGS] & F_ACCEPT:
             if kind == END:
                 return np.int32(1)
-            out[pending] = nodes[node * NODE + PARENT]
-            pending += 1
+            pending = list_members(nodes, nodes[node * NODE + PARENT], out, np.int32(pending), np.int32(OUT_SIZE))
+            if pending < 0:
+                return ask(header, 0, 0, 0)
     return np.int32(0)
 
 
@@ -961,8 +837,8 @@ def addresses(memory):
 @kernel(i4(MEMORY, i4, i4_1))
 def accepting(memory, state, out):
     """1 if the text may end in `state`, 0 if not, or NEED. `out` is scratch of OUT_SIZE ints."""
-    nodes, _, rows, table, values, _, _, header = addresses(memory)
-    return may_end(nodes, rows, table, values, header, state, pointer(out))
+    nodes, _, rows, _, _, _, _, header = addresses(memory)
+    return may_end(nodes, rows, header, state, pointer(out))
 
 
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
@@ -989,6 +865,13 @@ def intern_node(memory, kind, a, b, c, parent):
     """The node with these fields, made when absent."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     return make_node(nodes, buckets, header, kind, a, b, c, parent, np.int32(1))
+
+
+@kernel(i4(MEMORY, i4, i4))
+def push_position(memory, position, parent):
+    """The state before a place (2 * value + nullable) that `parent` follows, or GROW."""
+    nodes, buckets, _, _, _, _, _, header = addresses(memory)
+    return push(nodes, buckets, header, position, parent)
 
 
 @kernel(i4(MEMORY, i4))

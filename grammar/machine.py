@@ -51,7 +51,6 @@ from .machine_layout import (
     NEED_VALUE,
     NIL,
     NODE,
-    POSITION,
     ROW,
     SETTINGS_SIZE,
     VALUE,
@@ -82,12 +81,10 @@ class PositionParts(NamedTuple):
     """What can follow a place in a context-free grammar.
 
     Attributes:
-        nullable: the place may read nothing, so that what stands after it may come at once.
-        alternatives: `(row, positions)`: a terminal that begins with `row` (a leaf row), then the positions, first one first.
-            None of the positions may be reached again before a terminal is read (no left recursion).
+        alternatives: `(row, positions)`: a terminal that begins with `row` (a leaf row), then the positions (numbers of
+            `Machine.new_position`), first one first. None of them may be reached again before a terminal is read (no left recursion).
     """
 
-    nullable: bool
     alternatives: Sequence[tuple[int, Sequence[int]]]
 
 
@@ -121,7 +118,8 @@ class ArrayFrame(NamedTuple):
 Transition = Sequence[tuple[int, int]]  # (value, next frame)
 
 
-# What stands in the declared names [lo, hi) after their first `depth` characters may be spelled with an escape: the row after its backslash.
+# What stands in the declared names [lo, hi) after their first `depth` characters may be spelled with an escape: the row after its
+# backslash.
 EscapeMaker = Callable[[int, int, int], int]
 
 _NOT_RAW = re.compile('[\x00-\x1f"\\\\\ud800-\udfff]')  # characters that only an escape can spell, or nothing
@@ -235,9 +233,10 @@ class Machine:
         """State before a whole text whose language is a leaf row."""
         return self._node(LEAF, row, 0, 0, self._node(END, 0, FINAL_ROW, 0, NIL))
 
-    def start_of_sentence(self, position: int) -> int:
-        """State before a whole text that a position of a context-free grammar derives."""
-        return self._node(POSITION, position, 0, 0, self._node(END, 0, FINAL_ROW, 0, NIL))
+    def start_of_sentence(self, position: int | None) -> int:
+        """State before a whole text that a position of a context-free grammar derives; None for the empty text only."""
+        end = self._node(END, 0, FINAL_ROW, 0, NIL)
+        return end if position is None else int(kernels.push_position(self.memory, position, end))
 
     def start_of_document(self, value: int) -> int:
         """State before a whole JSON document."""
@@ -285,8 +284,12 @@ class Machine:
             self._fill_row(row)
         return self.rows[row, :256]
 
+    def new_position(self, maker: Callable[[], PositionParts], nullable: bool) -> int:
+        """A place in a context-free grammar that may read nothing if `nullable`."""
+        return 2 * self.new_value(maker) + nullable
+
     def new_value(self, maker: Callable[[], ValueParts | PositionParts]) -> int:
-        """A value or a position, made when a step first needs it."""
+        """A value, made when a step first needs it."""
         value = len(self._value_makers)
         if value == len(self.values):
             self.values = _doubled(self.values, -1)
@@ -396,7 +399,7 @@ class Machine:
         parts = self._value_makers[value]()
         if isinstance(parts, PositionParts):
             flat = [x for row, positions in parts.alternatives for x in (row, len(positions), *positions)]
-            self.values[value] = self._append([int(parts.nullable), len(parts.alternatives), *flat])
+            self.values[value] = self._append([len(parts.alternatives), *flat])
             return
         counted = -1
         if parts.counted is not None:

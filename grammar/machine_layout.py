@@ -55,11 +55,12 @@ KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: 
 COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER holding the frame before this key
 CHAR = 12  # list of bytes; a: byte, parent: list
 EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: list
-SET = 14  # union of states; a: member, parent: SET or NIL; members descend
-POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet; it may be nullable
+SET = 14  # union of states; a: member, parent: SET or NIL; members in the order of `node_kernels.compare`
+POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet, and something of it must be
+ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
 NAME = 17  # inside a key that so far begins declared names; a: trie node (offset in table), b: as KEY.b, c: row of the same key as an
 #            undeclared one, -1 where it cannot be one; parent: OBJECT_AFTER. Bytes so far are raw: escapes lead to a KEY
-ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
+UNION = 31  # no state: remembers that the union of a and b is the parent; a < b
 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
 
@@ -93,8 +94,9 @@ CLASS_BASE = 1 << 24
 #  frames of the objects, frames of the arrays]
 V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_LIST = range(7)
 
-# --- position table: [nullable, alternatives, then for each: row of its terminal, count, positions to push (inner first)] --
-P_NULLABLE, P_ALTERNATIVES, P_LIST = range(3)
+# --- position table: [alternatives, then for each: row of its terminal, count, positions to push (inner first)], where a
+# --- position is 2 * value id + 1 if it may read nothing
+P_ALTERNATIVES, P_LIST = range(2)
 
 # --- frames ------------------------------------------------------------------------------------------------------
 # object: [can close, key row, allowed classes, offset of allowed words, trie of declared names or -1]

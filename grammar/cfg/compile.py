@@ -43,23 +43,20 @@ class _Compiler:
 
     def run(self) -> tuple[Machine, int]:
         sentence = self._places.sentence()
-        if sentence is None:
-            return self._machine, self._machine.start_of_sentence(self._machine.new_value(lambda: PositionParts(True, [])))
-        return self._machine, self._machine.start_of_sentence(self._position(sentence))
+        return self._machine, self._machine.start_of_sentence(None if sentence is None else self._position(sentence))
 
     def _position(self, position: Position) -> int:
         number = self._positions.get(position)
         if number is None:
-            number = self._positions[position] = self._machine.new_value(lambda: self._parts(position))
+            number = self._positions[position] = self._machine.new_position(lambda: self._parts(position), position.skippable)
         return number
 
     def _parts(self, position: Position) -> PositionParts:
-        expansion = self._places.expand(position)
         alternatives: list[tuple[int, list[int]]] = []
-        for leaves, path in expansion.alternatives:
+        for leaves, path in self._places.expand(position):
             positions = [self._position(part) for part in path]
             alternatives.extend((row, positions) for row in self._leaf_rows(leaves))
-        return PositionParts(expansion.skippable, alternatives)
+        return PositionParts(alternatives)
 
     def _leaf_rows(self, leaves: tuple[Leaf, ...]) -> list[int]:
         """Rows that begin the leaves; plain languages share one."""

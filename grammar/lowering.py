@@ -26,6 +26,7 @@ from .machine_layout import (
     F_LOOPS,
     F_PLAIN,
     F_TEXT_LOOP,
+    F_TIDY,
     FINAL_ROW,
     FLAGS,
     KEY_CLASSES,
@@ -242,7 +243,7 @@ class Lowering:
     def fill(self, row: int, key: _Key) -> None:
         """Writes the 256 targets and the flags of `row`. `machine.rows` may move while targets are made."""
         line = _DEAD_LINE.copy()
-        flags = F_EXPANDED
+        flags = F_EXPANDED | (F_TIDY if self._tidy else 0)
         if isinstance(key, _Boundary):
             flags |= self._fill_boundary(key.q, line)
         elif isinstance(key, _Middle):

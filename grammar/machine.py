@@ -278,6 +278,13 @@ class Machine:
         line[FLAGS] = F_EXPANDED
         return row
 
+    def fill_all_rows(self) -> None:
+        """Fills every row that can be reached."""
+        row = 0
+        while row < len(self._row_makers):
+            self.row_targets(row)
+            row += 1
+
     def row_targets(self, row: int) -> np.ndarray:
         """The 256 targets of a row, filled if need be."""
         if not self.rows[row, FLAGS] & F_EXPANDED:

@@ -38,6 +38,7 @@ NEED_ESCAPE = 5  # a: offset of a trie node of names
 
 # --- nodes -------------------------------------------------------------------------------------------------------
 NODE = 6
+NODE_RESERVE = 16  # nodes that anything but a step can make
 KIND, A, B, C, PARENT, NEXT = range(6)
 
 NIL = 0  # end of lists
@@ -85,6 +86,7 @@ F_ESCAPE = 16  # inside a JSON escape
 F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
+F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.
 CLASS_BASE = 1 << 24

@@ -3,50 +3,35 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from ..grammar.grammar import Compiled, Grammar
-from ..grammar.kernels import OUT_SIZE
 from ..grammar.limits import Limits
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import (
-    ARRAY_AFTER,
-    COUNTED,
-    DEAD,
-    F_EXPANDED,
-    F_PLAIN,
-    FLAGS,
-    FR_CLASSES,
-    KEY,
-    KEY_CLASSES,
-    KEY_TAILS,
-    KIND,
-    LEAF,
-    NIL,
-    PARENT,
-    SET,
-    A,
-    B,
-    C,
-)
+from ..grammar.machine_layout import DEAD, KIND, NIL, PARENT, SET, A
 from .cursor import Cursor
+from .scratch import Scratch
 from .string_tables import StringTables
 from .trie import Trie
 from .vocabulary import Vocabulary
-from .walk import set_bits, unpack, walk
+from .walk import DONE, FOUND, NAMED, REST, STRING, classify, fill_row, keep_fitting, set_bits, walk, walk_names
 
-_NARROW = 512  # masks with at most so many tokens are kept as lists of ids
+_NARROW = 1024  # masks that add at most so many tokens to a shared row are kept as ids
 _MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
 _DEFAULT_MASK_BYTES = 64 << 20
+_NO_ROW = np.zeros(0, np.int32)
+_UNBOUNDED = 1 << 14  # characters: more than any token has
 
 
 class _Mask(NamedTuple):
-    """Allowed tokens: a full row, or ids when they are few."""
+    """Allowed tokens: those of a row (of no words: none) and more ids. `num_bytes` is what only this mask holds."""
 
-    is_row: bool
-    data: np.ndarray
+    base: np.ndarray
+    ids: np.ndarray
+    num_bytes: int
 
 
 class TokenFSM:
@@ -55,24 +40,18 @@ class TokenFSM:
     Args:
         compiled: the byte automaton.
         vocabulary: the tokens.
-        tables: string masks of the vocabulary.
         max_mask_bytes: memory for remembered masks; the least recently used go first.
     """
 
-    def __init__(self, compiled: Compiled, vocabulary: Vocabulary, tables: StringTables, max_mask_bytes: int = _DEFAULT_MASK_BYTES):
+    def __init__(self, compiled: Compiled, vocabulary: Vocabulary, max_mask_bytes: int = _DEFAULT_MASK_BYTES):
         self.vocabulary = vocabulary
         self.start = compiled.start
         self._machine: Machine = compiled.machine
-        self._tables = tables
         self._masks: OrderedDict[int, _Mask] = OrderedDict()
+        self._exits: dict[tuple[int, bool], np.ndarray] = {}  # tokens that close a string, by the state after it
         self._steps: dict[tuple[int, int], int] = {}  # transitions taken, by state and token
         self._mask_bytes = 0
         self._max_mask_bytes = max_mask_bytes
-        self._path = np.zeros(vocabulary.trie.max_depth + 2, np.int32)
-        self._status = np.zeros(1, np.int32)
-        self._out = np.zeros(OUT_SIZE, np.int32)
-        self._scratch = np.zeros(vocabulary.row_words, np.int32)
-        self._ids = np.zeros(_NARROW, np.int32)
 
     def cursor(self) -> Cursor:
         """A cursor before the first token."""
@@ -88,11 +67,7 @@ class TokenFSM:
         """
         with self._machine.lock:
             mask = self._mask(state)
-            if mask.is_row:
-                np.copyto(row, mask.data)
-            else:
-                row.fill(0)
-                set_bits(row, mask.data)
+        fill_row(row, mask.base, mask.ids)
 
     def advance(self, state: int, token: int) -> int:
         """The state after the bytes of `token`, or DEAD."""
@@ -142,74 +117,115 @@ class TokenFSM:
         if mask is not None:
             self._masks.move_to_end(state)
             return mask
-        row = self._scratch
-        row.fill(0)
+        mask = self._masks[state] = _MaskMaker(self._machine, self.vocabulary, self._exits).make(state)
+        self._mask_bytes += mask.num_bytes
+        while self._mask_bytes > self._max_mask_bytes and len(self._masks) > 1:
+            _, old = self._masks.popitem(last=False)
+            self._mask_bytes -= old.num_bytes
+        return mask
+
+
+class _MaskMaker:
+    """Makes one mask: shared rows, and ids of the tokens that they lack."""
+
+    def __init__(self, machine: Machine, vocabulary: Vocabulary, exits: dict[tuple[int, bool], np.ndarray]):
+        self._machine = machine
+        self._vocabulary = vocabulary
+        self._scratch: Scratch = vocabulary.scratch
+        self._exits = exits
+        self._bases: list[np.ndarray] = []
+        self._ids: list[np.ndarray] = []
+
+    def make(self, state: int) -> _Mask:
         nodes = self._machine.nodes
         if nodes[state, KIND] == SET:
             rest = state
             while rest != NIL:
                 member, rest = int(nodes[rest, A]), int(nodes[rest, PARENT])
-                self._add_node(member, row)
+                self._add(member)
         else:
-            self._add_node(state, row)
+            self._add(state)
         if self._machine.accepting(state):
-            set_bits(row, self.vocabulary.eos_array)
-        return self._remember(state, row)
+            self._ids.append(self._vocabulary.eos_array)
+        return self._merged()
 
-    def _remember(self, state: int, row: np.ndarray) -> _Mask:
-        count = unpack(row, self._ids)
-        mask = _Mask(True, row.copy()) if count < 0 else _Mask(False, self._ids[:count].copy())
-        self._masks[state] = mask
-        self._mask_bytes += mask.data.nbytes
-        while self._mask_bytes > self._max_mask_bytes and len(self._masks) > 1:
-            _, old = self._masks.popitem(last=False)
-            self._mask_bytes -= old.data.nbytes
-        return mask
+    def _merged(self) -> _Mask:
+        ids = self._ids[0] if len(self._ids) == 1 else np.concatenate(self._ids) if self._ids else _NO_ROW
+        if len(self._bases) <= 1 and len(ids) <= _NARROW:
+            return _Mask(self._bases[0] if self._bases else _NO_ROW, ids, ids.nbytes)
+        row = np.zeros(self._vocabulary.row_words, np.int32)
+        for base in self._bases:
+            row |= base
+        set_bits(row, ids)
+        return _Mask(row, _NO_ROW, row.nbytes)
 
-    def _add_node(self, node: int, row: np.ndarray) -> None:
-        """Sets the tokens that one node allows."""
-        room = self._plain_room(node)
-        if room is _NOT_PLAIN:
-            self._walk(node, self.vocabulary.trie, row)
-            return
-        assert room is None or isinstance(room, int)
-        np.bitwise_or(row, self._tables.plain_row(room), out=row)
-        self._walk(node, self._tables.rest, row)
+    def _add(self, node: int) -> None:
+        """Adds the tokens that one node allows."""
+        scratch = self._scratch
+        self._serve(lambda: classify(self._machine.memory, node, scratch.info))
+        way, tidy, room, lack, after = scratch.info.tolist()
+        if way == STRING:
+            self._add_string(self._vocabulary.string_tables[tidy], room, lack, after, tidy)
+        elif way == NAMED:
+            self._add_named(self._vocabulary.string_tables[tidy], node, after, tidy)
+        elif way == REST:
+            tables = self._vocabulary.string_tables[tidy]
+            self._bases.append(tables.plain_row(None))
+            self._ids.append(self._walk(node, tables.closing))
+        else:
+            self._ids.append(self._walk(node, self._vocabulary.trie))
 
-    def _plain_room(self, node: int) -> int | object | None:
-        """How many more characters of any kind fit into the string at `node`; _NOT_PLAIN where it is no such string."""
-        machine = self._machine
-        kind, a, b, c, parent = (int(x) for x in machine.nodes[node, [KIND, A, B, C, PARENT]])
-        if kind not in (LEAF, KEY, COUNTED):
-            return _NOT_PLAIN
-        if not machine.rows[a, FLAGS] & F_EXPANDED:
-            machine.row_targets(a)
-        row = machine.rows[a]
-        if not row[FLAGS] & F_PLAIN:
-            return _NOT_PLAIN
-        if kind == COUNTED:
-            high = int(machine.table[c + 1])
-            return None if high < 0 else high - b
-        if kind == KEY:
-            allowed = row[KEY_CLASSES]
-            if machine.nodes[parent, KIND] != ARRAY_AFTER:
-                allowed &= machine.table[machine.frames[machine.nodes[parent, A]] + FR_CLASSES]
-            if not allowed or row[KEY_TAILS] != -1 or c != NIL:
-                return _NOT_PLAIN
-        return None
+    def _add_string(self, tables: StringTables, room: int, lack: int, after: int, tidy: bool) -> None:
+        ids = self._closing(tables, after, tidy)
+        if room < 0 and lack == 0:
+            self._bases.append(tables.closable_row)
+        else:
+            high = room if room >= 0 else _UNBOUNDED
+            self._bases.append(tables.plain_row(high))
+            ids = self._fitting(tables, np.concatenate((ids, tables.closers)), lack, high)
+        self._ids.append(ids)
 
-    def _walk(self, node: int, trie: Trie, row: np.ndarray) -> None:
-        self._path[0] = node
-        position, size = 0, len(trie.nodes)
-        while position < size:
-            position = walk(
-                self._machine.memory, trie.nodes, trie.same, trie.subtrees, trie.order, self._path, self._out, row, position, self._status
+    def _add_named(self, tables: StringTables, node: int, after: int, tidy: bool) -> None:
+        scratch, closing = self._scratch, tables.closing
+        scratch.path[0] = node
+        scratch.status[:] = 0
+        self._serve(
+            lambda: walk_names(
+                self._machine.memory, closing.memory, scratch.path, scratch.out, scratch.found, scratch.status, scratch.dropped
             )
-            if position < size:
-                self._machine.serve(int(self._status[0]))
+        )
+        _, found, dropped = scratch.status.tolist()
+        named = scratch.found[:found].copy()
+        ids = self._closing(tables, after, tidy)
+        if not dropped:
+            self._bases.append(tables.closable_row)
+        else:
+            self._bases.append(tables.plain_row(None))
+            ids = self._fitting(tables, np.concatenate((ids, tables.closers)), 0, _UNBOUNDED)
+            scratch.dropped[closing.order] = 0
+        self._ids += [named, ids]
 
+    def _fitting(self, tables: StringTables, ids: np.ndarray, low: int, high: int) -> np.ndarray:
+        return ids[: keep_fitting(ids, len(ids), tables.lengths, low, high, self._scratch.dropped)]
 
-_NOT_PLAIN = object()
+    def _closing(self, tables: StringTables, after: int, tidy: bool) -> np.ndarray:
+        """Tokens that close the string and go on from the state `after`."""
+        ids = self._exits.get((after, tidy))
+        if ids is None:
+            ids = self._exits[after, tidy] = self._walk(after, tables.suffixes)
+        return ids
+
+    def _walk(self, state: int, trie: Trie) -> np.ndarray:
+        scratch = self._scratch
+        scratch.path[0] = state
+        scratch.status[:] = 0
+        self._serve(lambda: walk(self._machine.memory, trie.memory, scratch.path, scratch.out, scratch.found, scratch.status))
+        return scratch.found[: int(scratch.status[FOUND])].copy()
+
+    def _serve(self, kernel: Callable[[], int]) -> None:
+        """Calls a kernel until nothing is missing."""
+        while (code := int(kernel())) != DONE:
+            self._machine.serve(code)
 
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | None = None) -> TokenFSM:
@@ -219,4 +235,4 @@ def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | N
         GrammarError: the constraint admits nothing.
         LimitError: a budget is reached.
     """
-    return TokenFSM(grammar.compile(limits), vocabulary, vocabulary.string_tables)
+    return TokenFSM(grammar.compile(limits), vocabulary)

@@ -72,8 +72,9 @@ class Grammar:
             schema: the schema as a mapping, a boolean, JSON text, or a Pydantic model class. The objects of a model have no
                 members beyond their fields unless the model says `extra="allow"`.
             whitespace: "bounded" (at most one space, or a newline and 40 blanks), "compact", "any", or a regex.
-            property_order: "schema" is best for models: declared properties keep their order, undeclared ones wait for the required
-                ones, and what the schema knows is spelt plainly (keys, enums and patterned strings do not escape printable
+            property_order: "schema" is best for models: required properties keep the order of `properties` (or that of `required`
+                where `properties` is alphabetical), members that the schema does not speak of wait for them, optional ones come
+                anywhere, and what the schema knows is spelt plainly (keys, enums and patterned strings do not escape printable
                 ASCII, integers have no exponent). "any" allows every order and every legal spelling.
             separators: exact item and key separators as in `json.dumps`; replaces the whitespace policy.
             draft: "4", "6", "7", "2019-09" or "2020-12"; default by `$schema`.

@@ -33,6 +33,7 @@ from .machine_layout import (
     FR_CLOSE,
     FR_KEY_ROW,
     FR_LIST,
+    FR_NAMES,
     FR_WORDS,
     GENERIC_STRING,
     GROW,
@@ -50,6 +51,16 @@ from .machine_layout import (
     KEY_TAILS,
     KIND,
     LEAF,
+    NAME,
+    NAME_BYTE,
+    NAME_DEPTH,
+    NAME_ESCAPE,
+    NAME_HI,
+    NAME_LO,
+    NAME_NODE,
+    NAME_OUTCOME,
+    NAME_SIZE,
+    NEED_ESCAPE,
     NEED_FRAME,
     NEED_ROW,
     NEED_TRANSITION,
@@ -91,6 +102,7 @@ from .node_kernels import (
     OUT_SIZE,
     P,
     ask,
+    at_address,
     i4,
     i4_1,
     list_members,
@@ -349,37 +361,23 @@ def step_item(nodes, buckets, rows, header, row, text, after, byte, masking):
     return make_node(nodes, buckets, header, ITEM, target, text, 0, after, 1)
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
-def step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
-    """One byte inside an object key. While `masking`, text that cannot repeat a seen key is not remembered."""
-    row = nodes[node * NODE + A]
-    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
-        return ask(header, NEED_ROW, row, 0)
-    target = rows[row * ROW + byte]
-    if target < 0:
-        return np.int32(DEAD)
-    after = nodes[node * NODE + PARENT]
-    frame = nodes[after * NODE + A]
-    extras = nodes[after * NODE + C]
-    frame_at = frames[frame]
-    text = nodes[node * NODE + B]
-    raw = nodes[node * NODE + C]
-    flags = rows[target * ROW + FLAGS]
-    is_item = nodes[after * NODE + KIND] == ARRAY_AFTER
-    if flags & F_KEY_END and is_item:
-        return end_item(nodes, buckets, header, text, after)
-    if flags & F_KEY_END:
-        outcome = rows[target * ROW + OUTCOME]
-        if outcome_allowed(table, frame_at, outcome) == 0:
-            return np.int32(DEAD)
-        if outcome >= CLASS_BASE:
-            if text != OFF:
-                if was_seen(nodes, extras, text):
-                    return np.int32(DEAD)
-                extras = make_node(nodes, buckets, header, EXTRA, text, 0, 0, extras, 1)
-            after = make_node(nodes, buckets, header, OBJECT_AFTER, frame, table[WS_AFTER_VALUE], extras, nodes[after * NODE + PARENT], 1)
-        return make_node(nodes, buckets, header, COLON, outcome, table[WS_BEFORE_COLON], 0, after, 1)
+@kernel(i4(P, i4, i4))
+def name_child(table, at, byte):
+    """The node of a trie of declared names after one more byte, or -1."""
+    end = at + table[at + NAME_SIZE]
+    child = at + NAME_NODE
+    while child < end:
+        if table[child + NAME_BYTE] == byte:
+            return child
+        child += table[child + NAME_SIZE]
+    return np.int32(-1)
 
+
+@kernel(i4(P, P, P, P, P, i4, i4, i4, i4, i4, i4, i4, i4))
+def enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_escape, byte, text, raw, after, masking):
+    """The state in `target`, a row inside a key or a distinct string, after `byte`, or DEAD."""
+    extras = nodes[after * NODE + C]
+    is_item = nodes[after * NODE + KIND] == ARRAY_AFTER
     classes = rows[target * ROW + KEY_CLASSES]
     if not is_item:
         classes &= table[frame_at + FR_CLASSES]
@@ -390,9 +388,9 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
     tails = rows[target * ROW + KEY_TAILS]
     if masking and extras == NIL:
         return make_node(nodes, buckets, header, KEY, target, OFF, NIL, after, 1)
-    if flags & F_ESCAPE:
+    if rows[target * ROW + FLAGS] & F_ESCAPE:
         raw = make_node(nodes, buckets, header, CHAR, byte, 0, 0, raw, 1)
-    elif rows[row * ROW + FLAGS] & F_ESCAPE:
+    elif from_escape:
         if text != OFF:
             text = append_decoded(nodes, buckets, header, text, raw, byte)
         raw = np.int32(NIL)
@@ -405,6 +403,86 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
         if seen >= tails and (is_item or row_allowed(rows, table, target, frame_at) == 0):
             return np.int32(DEAD)
     return make_node(nodes, buckets, header, KEY, target, text, raw, after, 1)
+
+
+@kernel(i4(P, P, P, P, P, i4, i4, i4))
+def end_key(nodes, buckets, table, frames, header, outcome, text, after):
+    """The state after the closing quote of a key, or DEAD."""
+    frame = nodes[after * NODE + A]
+    if outcome_allowed(table, frames[frame], outcome) == 0:
+        return np.int32(DEAD)
+    if outcome >= CLASS_BASE:
+        extras = nodes[after * NODE + C]
+        if text != OFF:
+            if was_seen(nodes, extras, text):
+                return np.int32(DEAD)
+            extras = make_node(nodes, buckets, header, EXTRA, text, 0, 0, extras, 1)
+        after = make_node(nodes, buckets, header, OBJECT_AFTER, frame, table[WS_AFTER_VALUE], extras, nodes[after * NODE + PARENT], 1)
+    return make_node(nodes, buckets, header, COLON, outcome, table[WS_BEFORE_COLON], 0, after, 1)
+
+
+@kernel(i4(P, P, P, P, P, P, i4, i4, i4))
+def step_name(nodes, buckets, rows, table, frames, header, node, byte, masking):
+    """One byte inside a key that is so far the beginning of declared names."""
+    at = nodes[node * NODE + A]
+    text = nodes[node * NODE + B]
+    other = nodes[node * NODE + C]
+    after = nodes[node * NODE + PARENT]
+    frame_at = frames[nodes[after * NODE + A]]
+    if byte == 34:
+        outcome = table[at + NAME_OUTCOME]
+        if outcome < 0:
+            if other < 0 or rows[other * ROW + FLAGS] & F_BOUNDARY == 0:
+                return np.int32(DEAD)
+            outcome = np.int32(CLASS_BASE)
+        return end_key(nodes, buckets, table, frames, header, outcome, text, after)
+    if byte == 92:
+        row = table[at + NAME_ESCAPE]
+        if row < 0:
+            return ask(header, NEED_ESCAPE, at, 0)
+        if row > 0:
+            return enter_key_row(nodes, buckets, rows, table, header, row, frame_at, 0, byte, text, NIL, after, masking)
+    target = np.int32(DEAD)
+    if other >= 0:
+        if rows[other * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, other, 0)
+        target = rows[other * ROW + byte]
+    child = name_child(table, at, byte)
+    if child < 0:
+        if target < 0:
+            return np.int32(DEAD)
+        return enter_key_row(nodes, buckets, rows, table, header, target, frame_at, 0, byte, text, NIL, after, masking)
+    if other < 0:
+        if any_allowed(table, frame_at, table[child + NAME_LO], table[child + NAME_HI]) == 0:
+            return np.int32(DEAD)
+    elif masking and nodes[after * NODE + C] == NIL:
+        text = np.int32(OFF)
+    elif text != OFF:
+        text = make_node(nodes, buckets, header, CHAR, byte, 0, 0, text, np.int32(1 - masking))
+        if text < 0:
+            text = np.int32(OFF)
+    return make_node(nodes, buckets, header, NAME, child, text, target, after, 1)
+
+
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
+def step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
+    """One byte inside an object key. While `masking`, text that cannot repeat a seen key is not remembered."""
+    row = nodes[node * NODE + A]
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, row, 0)
+    target = rows[row * ROW + byte]
+    if target < 0:
+        return np.int32(DEAD)
+    after = nodes[node * NODE + PARENT]
+    text = nodes[node * NODE + B]
+    if rows[target * ROW + FLAGS] & F_KEY_END:
+        if nodes[after * NODE + KIND] == ARRAY_AFTER:
+            return end_item(nodes, buckets, header, text, after)
+        return end_key(nodes, buckets, table, frames, header, rows[target * ROW + OUTCOME], text, after)
+    frame_at = frames[nodes[after * NODE + A]]
+    from_escape = np.int32(rows[row * ROW + FLAGS] & F_ESCAPE)
+    raw = nodes[node * NODE + C]
+    return enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_escape, byte, text, raw, after, masking)
 
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
@@ -529,6 +607,9 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
     """Whether an object (any of its nodes) can take one more key."""
     at = frames[nodes[node * NODE + A]]
     row = table[at + FR_KEY_ROW]
+    names = table[at + FR_NAMES]
+    if names >= 0 and any_allowed(table, at, table[names + NAME_LO], table[names + NAME_HI]):
+        return np.int32(1)
     if row < 0:
         return np.int32(0)
     if row_allowed(rows, table, row, at):
@@ -607,7 +688,13 @@ def step_object(nodes, buckets, rows, table, values, frames, transitions, header
     if kind == OBJECT_AFTER:
         return make_node(nodes, buckets, header, OBJECT_COMMA, a, table[WS_AFTER_COMMA], extras, parent, 1)
     back = make_node(nodes, buckets, header, OBJECT_AFTER, a, table[WS_AFTER_VALUE], extras, parent, 1)
-    return make_node(nodes, buckets, header, KEY, table[at + FR_KEY_ROW], NIL, NIL, back, 1)
+    row = table[at + FR_KEY_ROW]
+    names = table[at + FR_NAMES]
+    if names < 0:
+        return make_node(nodes, buckets, header, KEY, row, NIL, NIL, back, 1)
+    if row < 0 or table[at + FR_CLASSES] == 0:
+        return make_node(nodes, buckets, header, NAME, names, OFF, -1, back, 1)
+    return make_node(nodes, buckets, header, NAME, names, NIL, row, back, 1)
 
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P))
@@ -664,6 +751,8 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
             result = step_item(nodes, buckets, rows, header, row, text, parent, byte, masking)
         elif kind == COUNTED:
             result = step_counted(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
+        elif kind == NAME:
+            result = step_name(nodes, buckets, rows, table, frames, header, node, byte, masking)
         elif kind == KEY:
             result = step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
         else:
@@ -739,10 +828,9 @@ def may_end(nodes, rows, header, state, out):
 
 @kernel(types.UniTuple(P, 8)(MEMORY))
 def addresses(memory):
-    nodes, buckets, rows, table, values, frames, transitions, header = memory
     return (
-        pointer(nodes), pointer(buckets), pointer(rows), pointer(table),
-        pointer(values), pointer(frames), pointer(transitions), pointer(header),
+        at_address(memory[0]), at_address(memory[1]), at_address(memory[2]), at_address(memory[3]),
+        at_address(memory[4]), at_address(memory[5]), at_address(memory[6]), at_address(memory[7]),
     )  # fmt: skip
 
 
@@ -791,15 +879,18 @@ def mask_state(memory, state):
     """A state with the same mask: inside a key or a distinct item, text that begins nothing seen before does not matter."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     kind = nodes[state * NODE + KIND]
-    if kind not in (KEY, ITEM) or nodes[state * NODE + C] != NIL or nodes[state * NODE + B] == OFF:
+    if kind not in (KEY, ITEM, NAME) or nodes[state * NODE + B] == OFF:
         return state
+    rest = nodes[state * NODE + C]
+    if kind != NAME and rest != NIL:
+        return state  # inside an escape
     parent = nodes[state * NODE + PARENT]
     seen = nodes[parent * NODE + C]
     if seen != NIL and seen_below(nodes, seen, nodes[state * NODE + B]) > 0:
         return state
     if header[H_NODES] + 1 >= header[H_NODE_CAPACITY]:
         return np.int32(GROW)
-    return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], OFF, NIL, parent, np.int32(1))
+    return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], OFF, rest, parent, np.int32(1))
 
 
 @kernel(types.void(MEMORY))
@@ -807,6 +898,59 @@ def rehash_nodes(memory):
     """Enters all nodes into `buckets` (all -1), after the arrays have grown."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     rebuild_buckets(nodes, buckets, header)
+
+
+@kernel(i4(u1_1, i4_1, i4_1, i4, i4, i4_1, i4_1))
+def build_names(data, ends, cuts, tidy, owner, out, path):
+    """Writes the trie of sorted names to `out`; answers the ints written. See `machine_layout` for its nodes.
+
+    Args:
+        data, ends: raw bytes of the names, each up to the first character that only an escape can spell.
+        cuts: 1 where a name goes on with such a character.
+        tidy: whether other characters are escaped only beyond ASCII.
+        owner: who makes rows for escapes.
+        path: scratch, one int per depth.
+    """
+    out[NAME_LO] = 0
+    out[NAME_OUTCOME] = -1
+    out[NAME_ESCAPE] = 0
+    out[NAME_DEPTH] = 0
+    path[0] = 0
+    used = np.int32(NAME_NODE)
+    depth = 0  # path[0:depth + 1] is open
+    start = 0
+    unknown = np.int32(-1 - owner)
+    for name in range(ends.shape[0]):
+        length = ends[name] - start
+        common = 0
+        while common < length and common < depth and out[path[common + 1] + NAME_BYTE] == data[start + common]:
+            common += 1
+        while depth > common:
+            out[path[depth] + NAME_SIZE] = used - path[depth]
+            out[path[depth] + NAME_HI] = name
+            depth -= 1
+        for d in range(common, length):
+            byte = np.int32(data[start + d])
+            if byte & 0xC0 != 0x80 and (tidy == 0 or byte >= 0x7F):
+                out[path[d] + NAME_ESCAPE] = unknown
+            path[d + 1] = used
+            out[used + NAME_BYTE] = byte
+            out[used + NAME_LO] = np.int32(name)
+            out[used + NAME_OUTCOME] = -1
+            out[used + NAME_ESCAPE] = 0
+            out[used + NAME_DEPTH] = np.int32(d + 1)
+            used += NAME_NODE
+        depth = length
+        if cuts[name]:
+            out[path[depth] + NAME_ESCAPE] = unknown
+        else:
+            out[path[depth] + NAME_OUTCOME] = np.int32(name)
+        start = ends[name]
+    while depth >= 0:
+        out[path[depth] + NAME_SIZE] = used - path[depth]
+        out[path[depth] + NAME_HI] = ends.shape[0]
+        depth -= 1
+    return used
 
 
 @kernel(types.void(MEMORY, i4, i4, i4))

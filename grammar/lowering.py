@@ -26,6 +26,7 @@ from .machine_layout import (
     F_LOOPS,
     F_PLAIN,
     F_TEXT_LOOP,
+    F_TIDY,
     FINAL_ROW,
     FLAGS,
     KEY_CLASSES,
@@ -152,11 +153,6 @@ class KeyAutomaton(CharAutomaton):
     def info(self, q: int) -> KeyInfo:
         raise NotImplementedError
 
-    def overlay(self, q: int) -> tuple[int, list[tuple[int, int]]] | None:
-        """`(base, characters)` if `q` differs from the state `base`, from which every string is accepted, only by the targets
-        of some characters."""
-        return None
-
 
 def _clip(segments: Iterable[Edge], lo: int, hi: int) -> Segments:
     """The part of the segments within [lo, hi], relative to lo."""
@@ -198,6 +194,10 @@ class Lowering:
         if self._json and self._keys is None and self._automaton is not ANY_STRING and not self._tidy and self._automaton.universal(q):
             return self._machine.generic_string_row
         return self._row(_Boundary(q))
+
+    def escape(self, q: int) -> int:
+        """Row after the backslash of an escape that continues state `q`."""
+        return self._row(_Escape(q))
 
     def _row(self, key: _Key) -> int:
         row = self._rows.get((type(key), key))
@@ -243,7 +243,7 @@ class Lowering:
     def fill(self, row: int, key: _Key) -> None:
         """Writes the 256 targets and the flags of `row`. `machine.rows` may move while targets are made."""
         line = _DEAD_LINE.copy()
-        flags = F_EXPANDED
+        flags = F_EXPANDED | (F_TIDY if self._tidy else 0)
         if isinstance(key, _Boundary):
             flags |= self._fill_boundary(key.q, line)
         elif isinstance(key, _Middle):
@@ -283,31 +283,7 @@ class Lowering:
             return FINAL_ROW
         return self.boundary(q)
 
-    def _fill_overlay(self, q: int, targets: np.ndarray) -> bool:
-        """Fills the row of a key that is so far the beginning of a declared name and may still become any other: the row of "any
-        other" with a few targets changed. False where that is not the case."""
-        assert self._keys is not None
-        overlay = self._keys.overlay(q)
-        if overlay is None or any(code >= 0x80 for code, _ in overlay[1]):
-            return False
-        base, chars = overlay
-        targets[:] = self._machine.row_targets(self.boundary(base))
-        escaped = not self._tidy
-        for code, target in chars:
-            if code < 0x20 or code in (0x22, 0x5C, 0x7F):
-                escaped = True
-            if code >= 0x20 and code not in (0x22, 0x5C):
-                targets[code] = self.boundary(target)
-        if escaped:
-            targets[0x5C] = self._row(_Escape(q))
-        outcome = self._keys.outcome(q)
-        assert outcome is not None
-        targets[0x22] = self._machine.key_end_row(outcome)
-        return True
-
     def _fill_boundary(self, q: int, targets: np.ndarray) -> int:
-        if self._keys is not None and self._fill_overlay(q, targets):
-            return F_BOUNDARY | F_PLAIN
         edges = self._automaton.edges(q)
         flags = F_BOUNDARY
         for lo, hi, target in edges:

@@ -6,6 +6,7 @@ value, a frame or a transition. Each thing is made at most once and only when so
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -37,7 +38,13 @@ from .machine_layout import (
     H_TRANSITION_MASK,
     HEADER_SIZE,
     LEAF,
+    NAME_DEPTH,
+    NAME_ESCAPE,
+    NAME_HI,
+    NAME_LO,
+    NAME_NODE,
     NEED,
+    NEED_ESCAPE,
     NEED_FRAME,
     NEED_ROW,
     NEED_TRANSITION,
@@ -86,10 +93,11 @@ class ObjectFrame(NamedTuple):
 
     Attributes:
         can_close: `}` is allowed.
-        key_row: row after the opening quote of a key; None if no key can come.
+        key_row: row after the opening quote of a key; with `names`, of a key that is none of them. None if no such key can come.
         classes: bit set of allowed classes of undeclared keys.
         declared: bit set (a Python int) of allowed declared keys, by sorted index.
         count: number of declared keys.
+        names: trie of the declared keys (`Machine.new_names`); None where `key_row` reads them too.
     """
 
     can_close: bool
@@ -97,6 +105,7 @@ class ObjectFrame(NamedTuple):
     classes: int
     declared: int
     count: int
+    names: int | None = None
 
 
 class ArrayFrame(NamedTuple):
@@ -108,6 +117,12 @@ class ArrayFrame(NamedTuple):
 
 Transition = Sequence[tuple[int, int]]  # (value, next frame)
 
+
+# What stands in the declared names [lo, hi) after their first `depth` characters may be spelled with an escape: the row after its
+# backslash.
+EscapeMaker = Callable[[int, int, int], int]
+
+_NOT_RAW = re.compile('[\x00-\x1f"\\\\\ud800-\udfff]')  # characters that only an escape can spell, or nothing
 
 _COMMON_STRING_ROWS = 8  # rows of any string that are made in advance: the string itself, inside UTF-8, after a backslash
 
@@ -156,9 +171,10 @@ class Machine:
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
         self._transition_makers: dict[int, Callable[[int], Transition]] = {}
         self._key_ends: dict[int, int] = {}
+        self._name_tries: list[tuple[Sequence[str], EscapeMaker]] = []
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
-        self.memory = self._pack()
+        self._pack()
 
     # --- construction ----------------------------------------------------------------------------------------------
 
@@ -172,7 +188,7 @@ class Machine:
         if common.open_rows:
             strings = common.strings.copy_for(self)
             self._row_makers = [None if key is None else (strings, key) for key in common.open_rows]
-        self.memory = self._pack()
+        self._pack()
 
     @staticmethod
     def common_rows(ws: Whitespace) -> _CommonRows:
@@ -233,7 +249,7 @@ class Machine:
             raise LimitError(f"the constraint needs more than {self.limits.max_states} leaf states (max_states)")
         if row >= len(self.rows):
             self.rows = _doubled(self.rows, 0)
-            self.memory = self._pack()
+            self._pack()
         self._row_makers.append(None)
         return row
 
@@ -262,6 +278,13 @@ class Machine:
         line[FLAGS] = F_EXPANDED
         return row
 
+    def fill_all_rows(self) -> None:
+        """Fills every row that can be reached."""
+        row = 0
+        while row < len(self._row_makers):
+            self.row_targets(row)
+            row += 1
+
     def row_targets(self, row: int) -> np.ndarray:
         """The 256 targets of a row, filled if need be."""
         if not self.rows[row, FLAGS] & F_EXPANDED:
@@ -277,7 +300,7 @@ class Machine:
         value = len(self._value_makers)
         if value == len(self.values):
             self.values = _doubled(self.values, -1)
-            self.memory = self._pack()
+            self._pack()
         self._value_makers.append(maker)
         return value
 
@@ -286,11 +309,36 @@ class Machine:
         frame = len(self._frame_makers)
         if frame == len(self.frames):
             self.frames = _doubled(self.frames, -1)
-            self.memory = self._pack()
+            self._pack()
         self._frame_makers.append(maker)
         if on_key is not None:
             self._transition_makers[frame] = on_key
         return frame
+
+    def new_names(self, names: Sequence[str], *, tidy: bool, escapes: EscapeMaker) -> int:
+        """The trie of declared names, sorted by code point.
+
+        Args:
+            names: outcome i is `names[i]`.
+            tidy: printable ASCII characters are never escaped.
+            escapes: makes rows where an escape can come.
+        """
+        raw: list[bytes] = []
+        cuts = np.zeros(len(names), np.int32)
+        for i, name in enumerate(names):
+            special = _NOT_RAW.search(name)
+            cuts[i] = special is not None
+            raw.append((name if special is None else name[: special.start()]).encode())
+        data = b"".join(raw)
+        if len(data) > self.limits.max_nodes:
+            raise LimitError(f"the names of an object need more than {self.limits.max_nodes} nodes (max_nodes)")
+        ends = np.cumsum([len(b) for b in raw], dtype=np.int32)
+        out = np.empty((len(data) + 1) * NAME_NODE, np.int32)
+        path = np.zeros(max(map(len, raw), default=0) + 1, np.int32)
+        owner = len(self._name_tries)
+        used = kernels.build_names(np.frombuffer(data, np.uint8), ends, cuts, int(tidy), owner, out, path)
+        self._name_tries.append((names, escapes))
+        return self._append(out[:used])
 
     # --- stepping --------------------------------------------------------------------------------------------------
 
@@ -336,6 +384,8 @@ class Machine:
             self._fill_frame(a)
         elif what == NEED_TRANSITION:
             self._fill_transition(a, b)
+        elif what == NEED_ESCAPE:
+            self._fill_escape(a)
         else:
             raise LimitError(f"more than {kernels.MAX_MEMBERS} alternatives are open at one place of the text")
 
@@ -345,6 +395,12 @@ class Machine:
         lowering, key = maker
         lowering.fill(row, key)  # pyright: ignore[reportArgumentType]
         self._row_makers[row] = None
+
+    def _fill_escape(self, at: int) -> None:
+        lo, hi, depth = (int(self.table[at + column]) for column in (NAME_LO, NAME_HI, NAME_DEPTH))
+        names, make = self._name_tries[-1 - int(self.table[at + NAME_ESCAPE])]
+        row = make(lo, hi, len(names[lo].encode()[:depth].decode()))
+        self.table[at + NAME_ESCAPE] = row
 
     def _fill_value(self, value: int) -> None:
         parts = self._value_makers[value]()
@@ -367,7 +423,8 @@ class Machine:
             self.frames[frame] = self._append([int(made.can_close), len(made.alternatives), *flat])
             return
         words = self.append_bits(made.declared, made.count)
-        self.frames[frame] = self._append([int(made.can_close), -1 if made.key_row is None else made.key_row, made.classes, words])
+        key_row, names = (-1 if x is None else x for x in (made.key_row, made.names))
+        self.frames[frame] = self._append([int(made.can_close), key_row, made.classes, words, names])
 
     def _fill_transition(self, frame: int, outcome: int) -> None:
         ways = self._transition_makers[frame](outcome)
@@ -375,7 +432,7 @@ class Machine:
         if 2 * self._transitions_used >= len(self.transitions):
             old = self.transitions[self.transitions[:, 0] >= 0]
             self.transitions = np.full((2 * len(self.transitions), 3), -1, np.int32)
-            self.memory = self._pack()
+            self._pack()
             for f, o, offset in old.tolist():
                 kernels.add_transition(self.memory, f, o, offset)
         kernels.add_transition(self.memory, frame, outcome, at)
@@ -388,11 +445,11 @@ class Machine:
         words = np.frombuffer(bits.to_bytes((count + 31) // 32 * 4, "little"), np.int32)
         return self._append(words.tolist())
 
-    def _append(self, data: list[int]) -> int:
+    def _append(self, data: list[int] | np.ndarray) -> int:
         at = self._table_used
         while at + len(data) > len(self.table):
             self.table = _doubled(self.table, 0)
-            self.memory = self._pack()
+            self._pack()
         self.table[at : at + len(data)] = data
         self._table_used = at + len(data)
         return at
@@ -402,19 +459,21 @@ class Machine:
             raise LimitError(f"the constraint needs more than {self.limits.max_nodes} nodes (max_nodes)")
         self.nodes = _doubled(self.nodes, 0)
         self.buckets = np.full(len(self.nodes), -1, np.int32)
-        self.memory = self._pack()
+        self._pack()
         kernels.rehash_nodes(self.memory)
 
-    def _pack(self) -> tuple[np.ndarray, ...]:
+    def _pack(self) -> None:
+        """Tells the kernels where the arrays are now."""
         self.header[H_NODE_CAPACITY] = len(self.nodes)
         self.header[H_BUCKET_MASK] = len(self.buckets) - 1
         self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
-        return (self.nodes, self.buckets, self.rows, self.table, self.values, self.frames, self.transitions, self.header)
+        self._arrays = (self.nodes, self.buckets, self.rows, self.table, self.values, self.frames, self.transitions, self.header)
+        self.memory = np.array([a.ctypes.data for a in self._arrays], np.int64)
 
     @property
     def num_bytes(self) -> int:
         """Bytes of the arrays."""
-        return sum(a.nbytes for a in self.memory)
+        return sum(a.nbytes for a in self._arrays)
 
 
 def _doubled(array: np.ndarray, fill: int) -> np.ndarray:

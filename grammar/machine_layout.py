@@ -34,9 +34,11 @@ NEED_ROW = 1  # a: row
 NEED_VALUE = 2  # a: value id
 NEED_FRAME = 3  # a: frame id
 NEED_TRANSITION = 4  # a: frame id, b: outcome
+NEED_ESCAPE = 5  # a: offset of a trie node of names
 
 # --- nodes -------------------------------------------------------------------------------------------------------
 NODE = 6
+NODE_RESERVE = 16  # nodes that anything but a step can make
 KIND, A, B, C, PARENT, NEXT = range(6)
 
 NIL = 0  # end of lists
@@ -57,6 +59,8 @@ EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: li
 SET = 14  # union of states; a: member, parent: SET or NIL; members in the order of `node_kernels.compare`
 POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet, and something of it must be
 ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
+NAME = 17  # inside a key that so far begins declared names; a: trie node (offset in table), b: as KEY.b, c: row of the same key as an
+#            undeclared one, -1 where it cannot be one; parent: OBJECT_AFTER. Bytes so far are raw: escapes lead to a KEY
 UNION = 31  # no state: remembers that the union of a and b is the parent; a < b
 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
@@ -82,6 +86,7 @@ F_ESCAPE = 16  # inside a JSON escape
 F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
+F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.
 CLASS_BASE = 1 << 24
@@ -96,10 +101,16 @@ V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_L
 P_ALTERNATIVES, P_LIST = range(2)
 
 # --- frames ------------------------------------------------------------------------------------------------------
-# object: [can close, key row, allowed classes, offset of allowed words]
+# object: [can close, key row, allowed classes, offset of allowed words, trie of declared names or -1]
+#         With a trie, the key row is that of undeclared names (class 0, every name), or -1.
 # array:  [can close, alternatives, (value id, next frame) ...]
-FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS = range(4)
+FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS, FR_NAMES = range(5)
 FR_ALTERNATIVES, FR_LIST = 1, 2
+
+# --- trie of declared names, by raw UTF-8 bytes, depth first ----------------------------------------------------------
+# [byte, ints in the subtree, range of names below (lo, hi), outcome of ending here or -1, row after a backslash, bytes above]
+# The row is 0 where no name goes on with an escape, and -1 - owner while it is not made.
+NAME_BYTE, NAME_SIZE, NAME_LO, NAME_HI, NAME_OUTCOME, NAME_ESCAPE, NAME_DEPTH, NAME_NODE = range(8)
 
 # rows of whitespace, and of any string, live in table[0:8]
 WS_OUTER_BEFORE, WS_OUTER_AFTER, WS_OPEN, WS_AFTER_VALUE, WS_AFTER_COMMA, WS_BEFORE_COLON, WS_AFTER_COLON = range(7)

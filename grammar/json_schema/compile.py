@@ -18,9 +18,10 @@ from .document import Document, Scope
 from .expand import Expander, pointer_of
 from .keys import Keys
 from .keywords import Finding, check
+from .names import Names
 from .nodes import Node
 from .numbers import NumberSet
-from .objects import Names, ObjectFrames
+from .objects import ObjectFrames
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
@@ -48,6 +49,7 @@ class SchemaCompiler:
         self._strings: dict[tuple[Language, bool], int] = {}
         self._numbers: dict[Numbers, int] = {}
         self._words: dict[str, int] = {}
+        self._other_keys: dict[bool, int] = {}
 
     def start(self) -> int:
         """State before the document.
@@ -62,7 +64,7 @@ class SchemaCompiler:
 
     def _contradiction(self, root: Node) -> str:
         """Pointer of the deepest required place that is empty by itself."""
-        from .objects import object_needs
+        from .object_needs import object_needs
 
         expander, seen, node, place = self.expander, set[Node](), root, ""
         while node not in seen:
@@ -136,7 +138,7 @@ class SchemaCompiler:
         targets.update((byte, int(line[byte])) for byte in range(0x21, 0x7F) if line[byte] != DEAD)
 
     def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
-        from .objects import object_needs
+        from .object_needs import object_needs
 
         needs = (
             object_needs(self.expander, objects)
@@ -158,6 +160,14 @@ class SchemaCompiler:
         if frames is None:
             frames = self._arrays[shape] = ArrayFrames(self, shape)
         return frames
+
+    def other_keys(self, tidy: bool) -> int:
+        """Row of a key with any name, class 0 of the undeclared ones."""
+        row = self._other_keys.get(tidy)
+        if row is None:
+            keys = Keys((), [Language.anything().automaton(self.expander.limits)])
+            row = self._other_keys[tidy] = Lowering(self.machine, keys, json=True, tidy=tidy, keys=keys).start_row()
+        return row
 
     def _string_row(self, strings: StringSet) -> int:
         if strings.is_all:

@@ -141,15 +141,17 @@ class ArrayShape:
 @dataclass(frozen=True, eq=False)
 class Members:
     """What one schema object says about members: the value of a declared name is its property and all matching patterns; of any
-    other name all matching patterns, or `additional` when none matches."""
+    other name all matching patterns, or `additional` when none matches. `invites` tells that it says so itself of further
+    members, which decides where they may stand but not which they are."""
 
     properties: Mapping[str, Node] = field(default_factory=dict)
     patterns: tuple[tuple[Language, Node], ...] = ()
     additional: Node = EVERYTHING
+    invites: bool = False
 
     @cached_property
     def _hash(self) -> int:
-        return hash((frozenset(self.properties.items()), self.patterns, self.additional))
+        return hash((frozenset(self.properties.items()), self.patterns, self.additional, self.invites))
 
     def __hash__(self) -> int:
         return self._hash
@@ -159,7 +161,8 @@ class Members:
             return True
         if not isinstance(other, Members) or self._hash != other._hash:
             return False
-        return self.additional is other.additional and self.patterns == other.patterns and self.properties == other.properties
+        same = self.additional is other.additional and self.invites == other.invites
+        return same and self.patterns == other.patterns and self.properties == other.properties
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ is then read like any regular language: nothing has to be known about where exac
 
 Decided on the positions of the pattern (Glushkov, 1961), each with the list of what may come next in the order in which a backtracking
 matcher tries it, and on pairs of positions that the same text can lead to. Counts are forgotten: each repetition is done as often as
-wanted. That only adds ways through the pattern, so an answer holds for the pattern with its counts.
+wanted. That only adds ways through the pattern, so an answer holds for the pattern with its counts. Lookaheads are taken as passed, for
+the same reason; what they can read counts as extending the match, so that otherwise they see no more than the end of the text.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from ..regex import CharSet
 from ..regex.charset import NO_CHARS
 from ..regex.nodes import EMPTY, EPSILON, KIND_CHARS, KIND_WORDS, Node
-from ..regex.syntax import Alternatives, Item, Repetition, Sequence, width
+from ..regex.syntax import Alternatives, Item, Lookahead, Repetition, Sequence, width
 from .ordered import LazyRepetition
 
 _END = -1
@@ -29,8 +30,8 @@ class _TooMuch(Exception):
 
 
 def extending_characters(item: Item) -> CharSet | None:
-    """Characters that can follow a match of `item` inside of a longer match; None if a match may end before the longest one does, or
-    if that is not easy to tell."""
+    """Characters that matter when they follow a match of `item`: inside of a longer match, or to a lookahead. None if a match may end
+    before the longest one does, or if that is not easy to tell."""
     try:
         positions = _Positions(item)
         return _Pairs(positions).extending
@@ -45,14 +46,20 @@ class _Positions:
         chars: characters of each position.
         next: for each position what may come after it, in order of preference: positions, and _END.
         first: what may come first.
+        seen: characters that lookaheads read.
     """
 
     def __init__(self, item: Item):
         self.chars: list[CharSet] = []
+        self.seen = NO_CHARS
         self._after: list[_Options] = []
         first = self._enter(item, [_END])
         self.first = _flat(first)
         self.next = [_flat(options) for options in self._after]
+
+    def all_chars(self) -> list[CharSet]:
+        """Characters of all positions and lookaheads."""
+        return [*self.chars, self.seen]
 
     def _enter(self, item: Item, after: _Options) -> _Options:
         """What may come first where `item` and then `after` are to be read. Patterns are not nested deeply here."""
@@ -64,6 +71,10 @@ class _Positions:
             return after
         if isinstance(item, Alternatives):
             return [self._enter(part, after) for part in item.parts]
+        if isinstance(item, Lookahead):
+            for chars in _Positions(item.body).all_chars():
+                self.seen = self.seen | chars
+            return after
         if isinstance(item, LazyRepetition) or not isinstance(item, Repetition):
             raise _TooMuch
         if item.hi == 0:
@@ -124,7 +135,7 @@ class _Pairs:
 
     def __init__(self, positions: _Positions):
         self._positions = positions
-        self.extending = NO_CHARS
+        self.extending = positions.seen
         self._seen: set[tuple[int, int]] = set()
         self._todo: list[tuple[int, int]] = []
         for options in (positions.first, *positions.next):

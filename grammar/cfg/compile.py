@@ -6,11 +6,13 @@ from ..languages import CharAutomaton
 from ..limits import Limits
 from ..lowering import Lowering
 from ..machine import Machine, PositionParts
-from ..regex import Language
+from ..regex import CharSet, Language
+from ..regex.charset import NO_CHARS
+from .follows import following_terminals
 from .guards import Guards
 from .ir import ContextFreeGrammar
 from .lexemes import reader_of
-from .numbered import number_symbols
+from .numbered import NumberedGrammar, number_symbols
 from .outcomes import Outcomes
 from .places import Leaf, Places, Position
 
@@ -36,10 +38,30 @@ class _Compiler:
         numbered = number_symbols(grammar, limits)
         guards = Guards(limits)
         self._readers = [reader_of(terminal, guards, limits) for terminal in numbered.terminals]
+        self._settle(numbered)
         self._places = Places(numbered, self._readers, guards, Outcomes(numbered, self._readers, limits))
         self._positions: dict[Position, int] = {}
         self._texts: dict[Leaf, Language | CharAutomaton] = {}
         self._rows: dict[object, int] = {}
+
+    def _settle(self, grammar: NumberedGrammar) -> None:
+        """Tells each reader what can come after its terminal."""
+        following = following_terminals(grammar)
+        if following is None:
+            return
+        unions: dict[int, CharSet] = {}
+        for reader, terminals in zip(self._readers, following, strict=True):
+            if terminals not in unions:
+                unions[terminals] = self._first_of(terminals)
+            reader.settle(unions[terminals])
+
+    def _first_of(self, terminals: int) -> CharSet:
+        result = NO_CHARS
+        while terminals:
+            lowest = terminals & -terminals
+            result = result | self._readers[lowest.bit_length() - 1].first()
+            terminals ^= lowest
+        return result
 
     def run(self) -> tuple[Machine, int]:
         sentence = self._places.sentence()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..engine.request import Request, RequestOutput
+
+if TYPE_CHECKING:
+    from ..engine.core import EngineStats
 
 OnOutput = Callable[[RequestOutput], None]
 
@@ -27,6 +30,15 @@ class Engine(Protocol):
 
     def close(self) -> Any:
         """End all requests and the thread."""
+        ...
+
+    def stats(self) -> EngineStats:
+        """What is open, and counts since the start."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests are accepted: neither closed nor failed."""
         ...
 
 

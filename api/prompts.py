@@ -24,7 +24,7 @@ class Prompt:
 
     Attributes:
         text: None if token ids were given.
-        token_ids: at least one.
+        token_ids: at least one, unless it was asked for otherwise.
         source: the argument or request field it came from; errors name it.
     """
 
@@ -39,9 +39,15 @@ class PromptEncoder:
     def __init__(self, model: ServedModel):
         self._model = model
 
-    def of_text(self, text: str, *, source: str = "prompt") -> Prompt:
-        """Plain text, continued as it stands. The begin token is added if the model was trained with one."""
-        return self._prompt(text, self._begin() + self._encode(text, source), source)
+    def of_text(self, text: str, *, source: str = "prompt", begin: bool = True, may_be_empty: bool = False) -> Prompt:
+        """Plain text, continued as it stands.
+
+        Args:
+            begin: add the begin token if the model was trained with one.
+            may_be_empty: no tokens will do; such a prompt cannot be answered.
+        """
+        token_ids = (self._begin() if begin else []) + self._encode(text, source)
+        return self._prompt(text, token_ids, source, may_be_empty=may_be_empty)
 
     def of_token_ids(self, token_ids: Sequence[int], *, source: str = "prompt") -> Prompt:
         """Tokens as they are, without a begin token."""
@@ -50,8 +56,14 @@ class PromptEncoder:
                 raise InvalidRequest(f"{token!r} is not a token id of this model (0 to {self._model.vocab_size - 1})", param=source)
         return self._prompt(None, list(token_ids), source)
 
-    def of_chat(self, messages: Sequence[dict[str, Any]], *, source: str = "messages", **variables: Any) -> Prompt:
+    def of_chat(
+        self, messages: Sequence[dict[str, Any]], *, source: str = "messages", add_generation_prompt: bool = True, **variables: Any
+    ) -> Prompt:
         """A conversation through the model's chat template, ready for the assistant's next turn.
+
+        Args:
+            add_generation_prompt: end with what introduces that turn.
+            variables: further names for the template.
 
         Raises:
             InvalidRequest: if the model has no chat template.
@@ -60,7 +72,7 @@ class PromptEncoder:
         template = self._model.chat_template
         if template is None:
             raise InvalidRequest(f"model {self._model.name} has no chat template: give it a plain prompt instead", param=source)
-        text = template.render(list(messages), add_generation_prompt=True, **variables)
+        text = template.render(list(messages), add_generation_prompt=add_generation_prompt, **variables)
         return self._prompt(text, self._encode(text, source), source)
 
     def _begin(self) -> list[int]:
@@ -77,8 +89,8 @@ class PromptEncoder:
             raise InvalidRequest("the text holds a special token that this model cannot read", param=source)
         return token_ids
 
-    def _prompt(self, text: str | None, token_ids: list[int], source: str) -> Prompt:
-        if not token_ids:
+    def _prompt(self, text: str | None, token_ids: list[int], source: str, *, may_be_empty: bool = False) -> Prompt:
+        if not token_ids and not may_be_empty:
             raise InvalidRequest("the prompt is empty", param=source)
         return Prompt(text=text, token_ids=tuple(token_ids), source=source)
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from ..engine.models.progress import Progress
+    from ..fsm_cache.compiler import CompilerStats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,6 +79,7 @@ class Runtime:
         max_model_len: most tokens of prompt and answer together.
         max_waiting: requests that may wait in the engine.
         token_bytes: token id -> the bytes that it stands for; for a special token, its name.
+        compiler_stats: what grammars have cost so far; None where there is no compiler.
         closers: what else ends with the runtime, in this order.
     """
 
@@ -86,6 +88,7 @@ class Runtime:
     max_model_len: int
     max_waiting: int
     token_bytes: Callable[[int], bytes]
+    compiler_stats: Callable[[], CompilerStats] | None = None
     closers: tuple[Callable[[], None], ...] = ()
 
     def close(self) -> None:
@@ -138,6 +141,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         max_model_len=core.limits.max_model_len,
         max_waiting=core.limits.max_waiting,
         token_bytes=lambda token: table.token_bytes[token] or table.name_bytes(token),
+        compiler_stats=compiler.stats,
         closers=(compiler.close,),
     )
 

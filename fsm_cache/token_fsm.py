@@ -57,6 +57,11 @@ class TokenFSM:
         """A cursor before the first token."""
         return Cursor(self)
 
+    @property
+    def mask_bytes(self) -> int:
+        """Memory of the remembered masks."""
+        return self._mask_bytes
+
     # --- what cursors ask ------------------------------------------------------------------------------------------
 
     def fill_mask(self, state: int, row: np.ndarray) -> None:

@@ -12,6 +12,7 @@ from . import constraints
 from .errors import bad_request
 from .messages import template_messages
 from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
+from .tokenize import DetokenizeBody, TokenizeBody
 
 _SAME_NAME = (
     "n",
@@ -33,7 +34,9 @@ _VLLM_ALL_TOKENS = -1
 class Converter:
     """Turns bodies into jobs of one model. Costs what tokenizing and reading a schema cost, so it belongs on a thread."""
 
-    def __init__(self, runtime: Runtime):
+    def __init__(self, runtime: Runtime, *, trust_request_chat_template: bool = False):
+        self._trust_request_chat_template = trust_request_chat_template
+        self._token_bytes = runtime.token_bytes
         self._max_model_len = runtime.max_model_len
         self._vocab_size = runtime.model.vocab_size
         self._encoder = PromptEncoder(runtime.model)
@@ -66,7 +69,25 @@ class Converter:
             jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl")))
         return jobs
 
-    def _template_variables(self, body: ChatCompletionBody) -> dict[str, Any]:
+    def tokenize(self, body: TokenizeBody) -> dict[str, Any]:
+        """The answer of `/tokenize`. Raises what `chat` raises."""
+        body.refuse_unsupported()
+        token_ids = list(self._tokenized(body).token_ids)
+        names = [self._token_bytes(token).decode("utf-8", "replace") for token in token_ids] if body.return_token_strs else None
+        return {"count": len(token_ids), "max_model_len": self._max_model_len, "tokens": token_ids, "token_strs": names}
+
+    def _tokenized(self, body: TokenizeBody) -> Prompt:
+        if body.messages is None:
+            return self._encoder.of_text(body.prompt or "", begin=body.add_special_tokens is not False, may_be_empty=True)
+        options = {"add_generation_prompt": body.add_generation_prompt is not False}
+        return self._encoder.of_chat(template_messages(body.messages), **options, **self._template_variables(body))
+
+    def detokenize(self, body: DetokenizeBody) -> dict[str, Any]:
+        """The answer of `/detokenize`: special tokens by their names, bytes that are no text as U+FFFD."""
+        self._check_tokens("tokens", body.tokens)
+        return {"prompt": b"".join(map(self._token_bytes, body.tokens)).decode("utf-8", "replace")}
+
+    def _template_variables(self, body: ChatCompletionBody | TokenizeBody) -> dict[str, Any]:
         variables = body.chat_template_kwargs or {}
         for reserved in ("self", "messages", "add_generation_prompt", "tools"):
             if reserved in variables:

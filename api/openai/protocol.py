@@ -16,6 +16,11 @@ from .strict import StrictModel
 
 Unsupported = Any
 
+# OpenAI's limits, and bounds of the same kind for the lists of others.
+_MOST = {"n": 128, "stop": 4, "metadata": 16, "logit_bias": 1024, "stop_token_ids": 1024}
+_METADATA_KEY_CHARS = 64
+_METADATA_VALUE_CHARS = 512
+
 
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
@@ -101,10 +106,21 @@ class GenerationBody(StrictModel):
 
     def refuse_unsupported(self) -> None:
         """Raise for what this endpoint knows by name and cannot do."""
+        self._check_sizes()
         if self.stream_options is not None and not self.stream:
             raise bad_request("'stream_options' is only allowed with 'stream': true", param="stream_options")
         if self.structured_outputs is not None:
             _refuse_set(self.structured_outputs, ("structural_tag",), prefix="structured_outputs.")
+
+    def _check_sizes(self) -> None:
+        for field, most in _MOST.items():
+            given = getattr(self, field)
+            if given is not None and (given if isinstance(given, int) else len(given)) > most:
+                raise bad_request(f"'{field}' may be at most {most}" if field == "n" else f"'{field}' may hold at most {most}", param=field)
+        for key, value in (self.metadata or {}).items():
+            if len(key) > _METADATA_KEY_CHARS or len(value) > _METADATA_VALUE_CHARS:
+                message = f"'metadata' has keys of at most {_METADATA_KEY_CHARS} and values of at most {_METADATA_VALUE_CHARS} characters"
+                raise bad_request(message, param="metadata")
 
 
 class ChatCompletionBody(GenerationBody):

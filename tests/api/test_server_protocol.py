@@ -378,7 +378,7 @@ def test_an_aborted_answer_is_not_a_normal_one():
 def test_a_full_engine_says_try_again():
     runtime = fake_runtime(hangs(), max_live=0)
     answer = client(runtime).post(CHAT, json=HELLO)
-    assert (answer.status_code, answer.json()["error"]["code"]) == (429, "engine_overloaded")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "engine_overloaded")
     assert answer.headers["retry-after"]
     assert issubclass(EngineOverloaded, Exception)
 

@@ -37,8 +37,9 @@ class StringTables:
     def __init__(self, vocabulary: Vocabulary, *, tidy: bool):
         self._words = vocabulary.row_words
         machine = Machine()
-        start = Lowering(machine, ANY_STRING, json=True, tidy=tidy).start_row()
-        machine.fill_all_rows()
+        strings = Lowering(ANY_STRING, json=True, tidy=tidy)
+        start = strings.start_row()
+        strings.fill_all()
         trie = vocabulary.trie
         self.lengths = np.zeros(vocabulary.vocab_size, np.int16)
         closed = np.zeros(vocabulary.vocab_size, np.int16)

@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LimitError
-from ..lowering import Lowering
 from ..machine import ObjectFrame, Transition
 from ..machine_layout import CLASS_BASE
 from ..regex import Language
@@ -299,12 +298,12 @@ class ObjectFrames:
                 for j, c in enumerate(classes)
             ]
             keys = Keys(self._sorted, automata)
-            return _KeyStart(Lowering(machine, keys, json=True, tidy=self._tidy, keys=keys).start_row(), None)
+            return _KeyStart(machine.lower(keys, json=True, tidy=self._tidy, keys=keys).start_row(), None)
         others = self._compiler.other_keys(self._tidy) if live else None
         if not self._sorted:
             return _KeyStart(others, None)
         keys = Keys(self._sorted, [Language.anything().automaton(limits)] if live else [])
-        lowering = Lowering(machine, keys, json=True, tidy=self._tidy, keys=keys)
+        lowering = machine.lower(keys, json=True, tidy=self._tidy, keys=keys)
         names = machine.new_names(
             self._sorted, tidy=self._tidy, escapes=lambda lo, hi, depth: lowering.escape(keys.within(lo, hi, depth))
         )

@@ -7,14 +7,13 @@ from typing import Any
 
 from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton
-from ..limits import Limits
 from ..lowering import GENERIC_STRING_ROW
 from ..machine import Machine, ValueParts
 from ..machine_layout import DEAD
 from ..regex import Language
 from ..whitespace import Whitespace
 from .arrays import ArrayFrames, array_needs, uniqueness
-from .document import Document, Scope
+from .document import Scope
 from .expand import Expander, pointer_of
 from .keys import Keys
 from .keywords import Finding, check
@@ -31,15 +30,14 @@ class SchemaCompiler:
     """Makes the values, objects and arrays of one machine from one expander, each once.
 
     Args:
-        document: the schema.
+        expander: of the schema; used by nobody else from now on.
         whitespace: policy between tokens.
         any_order: declared properties may come in every order.
-        limits: budgets.
     """
 
-    def __init__(self, document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits):
-        self.expander = Expander(document, limits)
-        self.machine = Machine(whitespace, limits)
+    def __init__(self, expander: Expander, whitespace: Whitespace, *, any_order: bool):
+        self.expander = expander
+        self.machine = Machine(whitespace, expander.limits)
         self._any_order = any_order
         self._values: dict[Node, int] = {}
         self._distinct: dict[Node, int] = {}
@@ -196,9 +194,9 @@ class SchemaCompiler:
 _MANY_PATTERNS = 4  # from so many on, the classes of names that patterns tell apart are counted before decoding
 
 
-def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
-    """What becomes of each keyword of the document."""
-    expander = Expander(document, limits)
+def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[Finding]:
+    """What becomes of each keyword of the document; `only_refused` leaves out most of what is not refused."""
+    limits = expander.limits
 
     def probe(schema: Mapping[str, Json], base: str, pointer: str, scope: Scope) -> None:
         shapes = expander.expand(expander.nodes.place(schema, base, pointer, scope))
@@ -212,7 +210,7 @@ def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
 
     seen: set[str] = set()
     refused = False
-    for finding in check(document, limits, probe):
+    for finding in check(expander.document, limits, probe, only_refused=only_refused):
         seen.add(finding.keyword)
         refused |= finding.status == "refused"
         yield finding
@@ -251,14 +249,14 @@ def _expand_everything(expander: Expander) -> None:
             stack += [names.witness_node(i, value) for i in range(len(shape.witnesses)) for value in values]
 
 
-def compile_schema(document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits) -> tuple[Machine, int]:
-    """The automaton of a checked document and its start state.
+def compile_schema(expander: Expander, whitespace: Whitespace, *, any_order: bool) -> tuple[Machine, int]:
+    """The automaton of a checked document and its start state. `expander` belongs to it from now on.
 
     Raises:
         GrammarError: no value satisfies the schema, or it refers to itself in a circle.
         LimitError: a budget is reached.
     """
-    compiler = SchemaCompiler(document, whitespace, any_order=any_order, limits=limits)
+    compiler = SchemaCompiler(expander, whitespace, any_order=any_order)
     try:
         return compiler.machine, compiler.start()
     except GrammarError as error:

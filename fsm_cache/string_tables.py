@@ -29,6 +29,7 @@ class StringTables:
 
     Attributes:
         lengths: int16 [V]: characters of a token up to its end or the closing quote, -1 where it cannot stand in a string.
+        closed: int16 [V]: bytes up to and including the closing quote, 0 for tokens that do not close a string.
         closers: tokens that end with the closing quote.
         suffixes: what follows the closing quote in the others that close the string, by token.
         closing: trie of all tokens that close the string.
@@ -42,7 +43,7 @@ class StringTables:
         strings.fill_all()
         trie = vocabulary.trie
         self.lengths = np.zeros(vocabulary.vocab_size, np.int16)
-        closed = np.zeros(vocabulary.vocab_size, np.int16)
+        closed = self.closed = np.zeros(vocabulary.vocab_size, np.int16)
         scan_string(machine.memory, trie.memory, start, np.zeros(2 * trie.max_depth + 4, np.int32), self.lengths, closed)
         self._longest = int(self.lengths.max(initial=0))
         self._stays = (self.lengths >= 0) & (closed == 0)

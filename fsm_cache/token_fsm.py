@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -13,16 +12,37 @@ from ..grammar.limits import Limits
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import DEAD, KIND, NIL, PARENT, SET, A
 from .cursor import Cursor
+from .leaf_tables import NO_ROW
 from .scratch import Scratch
 from .string_tables import StringTables
-from .trie import Trie
+from .trie import DEPTH, END, Trie
 from .vocabulary import Vocabulary
-from .walk import DONE, FOUND, NAMED, REST, STRING, classify, fill_row, keep_fitting, set_bits, walk, walk_names
+from .walk import (
+    ARRAY,
+    AT_VALUE,
+    DROPPED,
+    FOUND,
+    IN_LEAF,
+    NAMED,
+    OBJECT,
+    POSITION,
+    QUOTE,
+    SPACE,
+    STOP,
+    STRING,
+    WALK,
+    classify,
+    fill_row,
+    keep_common,
+    keep_fitting,
+    set_bits,
+    walk,
+    walk_names,
+)
 
 _NARROW = 1024  # masks that add at most so many tokens to a shared row are kept as ids
 _MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
 _DEFAULT_MASK_BYTES = 64 << 20
-_NO_ROW = np.zeros(0, np.int32)
 _UNBOUNDED = 1 << 14  # characters: more than any token has
 
 
@@ -135,45 +155,70 @@ class _MaskMaker:
         self._exits = exits
         self._bases: list[np.ndarray] = []
         self._ids: list[np.ndarray] = []
+        self._pending: list[int] = []
 
     def make(self, state: int) -> _Mask:
+        self._pending.append(state)
+        seen: set[int] = set()
         nodes = self._machine.nodes
-        if nodes[state, KIND] == SET:
-            rest = state
-            while rest != NIL:
-                member, rest = int(nodes[rest, A]), int(nodes[rest, PARENT])
-                self._add(member)
-        else:
-            self._add(state)
+        while self._pending:
+            node = self._pending.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if nodes[node, KIND] == SET:
+                while node != NIL:
+                    self._pending.append(int(nodes[node, A]))
+                    node = int(nodes[node, PARENT])
+            else:
+                self._add(node)
+                nodes = self._machine.nodes
         if self._machine.accepting(state):
             self._ids.append(self._vocabulary.eos_array)
         return self._merged()
 
     def _merged(self) -> _Mask:
-        ids = self._ids[0] if len(self._ids) == 1 else np.concatenate(self._ids) if self._ids else _NO_ROW
+        ids = self._ids[0] if len(self._ids) == 1 else np.concatenate(self._ids) if self._ids else NO_ROW
         if len(self._bases) <= 1 and len(ids) <= _NARROW:
-            return _Mask(self._bases[0] if self._bases else _NO_ROW, ids, ids.nbytes)
+            return _Mask(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes)
         row = np.zeros(self._vocabulary.row_words, np.int32)
         for base in self._bases:
             row |= base
         set_bits(row, ids)
-        return _Mask(row, _NO_ROW, row.nbytes)
+        return _Mask(row, NO_ROW, row.nbytes)
 
     def _add(self, node: int) -> None:
-        """Adds the tokens that one node allows."""
-        scratch = self._scratch
-        self._serve(lambda: classify(self._machine.memory, node, scratch.info))
-        way, tidy, room, lack, after = scratch.info.tolist()
-        if way == STRING:
-            self._add_string(self._vocabulary.string_tables[tidy], room, lack, after, tidy)
-        elif way == NAMED:
-            self._add_named(self._vocabulary.string_tables[tidy], node, after, tidy)
-        elif way == REST:
-            tables = self._vocabulary.string_tables[tidy]
-            self._bases.append(tables.plain_row(None))
-            self._ids.append(self._walk(node, tables.closing))
+        """Adds the tokens that one node allows, or leaves further nodes pending whose tokens it allows too."""
+        info = self._scratch.info
+        self._machine.serve_until_done(lambda: classify(self._machine.memory, node, info))
+        way, *fields = info.tolist()
+        if way == IN_LEAF:
+            row, serial, ends, after, _ = fields
+            self._add_leaf(row, serial, after)
+            if ends:
+                self._pending.append(after)
+        elif way == AT_VALUE:
+            row, serial, _, after, begins = fields
+            if row >= 0:
+                self._add_leaf(row, serial, after)
+            self._add_beginnings(node, begins)
+        elif way == WALK:
+            self._ids.append(self._walk_all(node, self._vocabulary.trie))
         else:
-            self._ids.append(self._walk(node, self._vocabulary.trie))
+            tidy, room, lack, after, _ = fields
+            self._add_in_string(way, node, tidy, room, lack, after)
+
+    # --- strings ---------------------------------------------------------------------------------------------------
+
+    def _add_in_string(self, way: int, node: int, tidy: int, room: int, lack: int, after: int) -> None:
+        tables = self._vocabulary.string_tables[tidy]
+        if way == STRING:
+            self._add_string(tables, room, lack, after, bool(tidy))
+        elif way == NAMED:
+            self._add_named(tables, node, after, bool(tidy))
+        else:
+            self._bases.append(tables.plain_row(None))
+            self._ids.append(self._walk_all(node, tables.closing))
 
     def _add_string(self, tables: StringTables, room: int, lack: int, after: int, tidy: bool) -> None:
         ids = self._closing(tables, after, tidy)
@@ -187,15 +232,14 @@ class _MaskMaker:
 
     def _add_named(self, tables: StringTables, node: int, after: int, tidy: bool) -> None:
         scratch, closing = self._scratch, tables.closing
-        scratch.path[0] = node
-        scratch.status[:] = 0
-        self._serve(
+        self._start(node, 0, len(closing.nodes))
+        self._machine.serve_until_done(
             lambda: walk_names(
                 self._machine.memory, closing.memory, scratch.path, scratch.out, scratch.found, scratch.status, scratch.dropped
             )
         )
-        _, found, dropped = scratch.status.tolist()
-        named = scratch.found[:found].copy()
+        named = scratch.found[: int(scratch.status[FOUND])].copy()
+        dropped = bool(scratch.status[DROPPED])
         ids = self._closing(tables, after, tidy)
         if not dropped:
             self._bases.append(tables.closable_row)
@@ -212,20 +256,57 @@ class _MaskMaker:
         """Tokens that close the string and go on from the state `after`."""
         ids = self._exits.get((after, tidy))
         if ids is None:
-            ids = self._exits[after, tidy] = self._walk(after, tables.suffixes)
+            ids = self._exits[after, tidy] = self._walk_all(after, tables.suffixes)
         return ids
 
-    def _walk(self, state: int, trie: Trie) -> np.ndarray:
+    # --- other leaves ----------------------------------------------------------------------------------------------
+
+    def _add_leaf(self, row: int, serial: int, after: int) -> None:
+        """Adds the tokens that a leaf in `row` allows, with `after` what follows it, but for those that begin after it."""
+        table = self._vocabulary.leaf_tables.get(self._machine, row, serial)
+        if table.base is not NO_ROW:
+            self._bases.append(table.base)
+        self._ids.append(table.ids)
+        if table.closing is not None:
+            ids = self._closing(self._vocabulary.string_tables[table.tidy], after, table.tidy).copy()
+            self._ids.append(ids[: keep_common(ids, table.closing, self._scratch.dropped)])
+        nodes = self._vocabulary.trie.nodes
+        for exit_node in table.exits:
+            self._ids.append(self._walk(after, self._vocabulary.trie, exit_node + 1, int(nodes[exit_node, END])))
+
+    def _add_beginnings(self, node: int, begins: int) -> None:
+        """Adds the tokens with which a value begins other than a scalar, or after whitespace."""
+        trie = self._vocabulary.trie
+        for kind, first_bytes in _BEGINNINGS:
+            if begins & kind:
+                for byte in first_bytes:
+                    start = trie.first[byte]
+                    if start >= 0:
+                        self._ids.append(self._walk(node, trie, start, int(trie.nodes[start, END])))
+
+    # --- walks -----------------------------------------------------------------------------------------------------
+
+    def _walk_all(self, state: int, trie: Trie) -> np.ndarray:
+        return self._walk(state, trie, 0, len(trie.nodes))
+
+    def _walk(self, state: int, trie: Trie, start: int, stop: int) -> np.ndarray:
+        """Tokens of the trie nodes from `start` to `stop`, siblings and what is below them, that may be read in `state` before them."""
         scratch = self._scratch
-        scratch.path[0] = state
-        scratch.status[:] = 0
-        self._serve(lambda: walk(self._machine.memory, trie.memory, scratch.path, scratch.out, scratch.found, scratch.status))
+        self._start(state, start, stop, int(trie.nodes[start, DEPTH]) if start < stop else 0)
+        self._machine.serve_until_done(
+            lambda: walk(self._machine.memory, trie.memory, scratch.path, scratch.out, scratch.found, scratch.status)
+        )
         return scratch.found[: int(scratch.status[FOUND])].copy()
 
-    def _serve(self, kernel: Callable[[], int]) -> None:
-        """Calls a kernel until nothing is missing."""
-        while (code := int(kernel())) != DONE:
-            self._machine.serve(code)
+    def _start(self, state: int, start: int, stop: int, depth: int = 0) -> None:
+        scratch = self._scratch
+        scratch.path[depth] = state
+        scratch.status[:] = 0
+        scratch.status[POSITION] = start
+        scratch.status[STOP] = stop
+
+
+_BEGINNINGS = ((OBJECT, b"{"), (ARRAY, b"["), (QUOTE, b'"'), (SPACE, b"\t\n\r "))
 
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | None = None) -> TokenFSM:

@@ -287,6 +287,12 @@ class Machine:
         else:
             raise LimitError(f"more than {kernels.MAX_MEMBERS} alternatives are open at one place of the text")
 
+    def serve_until_done(self, kernel: Callable[[], int]) -> int:
+        """Calls a kernel until it answers no code any more; that answer."""
+        while (code := int(kernel())) < DEAD:
+            self.serve(code)
+        return code
+
     def _fill_row(self, row: int) -> None:
         self._num_rows += 1
         if self._num_rows > self.limits.max_states:

@@ -53,13 +53,16 @@ class LeafTables:
         self._lock = threading.Lock()
         self._num_bytes = 0
 
-    def get(self, machine: Machine, row: int, serial: int) -> LeafTable:
-        """The table of a filled row; `serial` tells the uses of a row apart. `machine` serves what is missing."""
+    def get(self, row: int, serial: int) -> LeafTable | None:
+        """The table of a row, if it is made; `serial` tells the uses of a row apart."""
         with self._lock:
             table = self._tables.get((row, serial))
             if table is not None:
                 self._tables.move_to_end((row, serial))
-                return table
+            return table
+
+    def make(self, machine: Machine, row: int, serial: int) -> LeafTable:
+        """Makes the table of a row, with the calling thread's scratch; `machine` serves what is missing."""
         table = self._make(machine, row)
         with self._lock:
             if (row, serial) not in self._tables:

@@ -28,6 +28,7 @@ class StringTables:
         tidy: printable ASCII is never escaped, as in keys; else every spelling counts.
 
     Attributes:
+        tidy: 0 or 1, as the argument.
         lengths: int16 [V]: characters of a token up to its end or the closing quote, -1 where it cannot stand in a string.
         closed: int16 [V]: bytes up to and including the closing quote, 0 for tokens that do not close a string.
         closers: tokens that end with the closing quote.
@@ -36,6 +37,7 @@ class StringTables:
     """
 
     def __init__(self, vocabulary: Vocabulary, *, tidy: bool):
+        self.tidy = int(tidy)
         self._words = vocabulary.row_words
         machine = Machine()
         strings = Lowering(ANY_STRING, json=True, tidy=tidy)

@@ -44,13 +44,14 @@ class Trie:
         return np.array([*(a.ctypes.data for a in arrays), len(self.nodes)], np.int64)
 
     @cached_property
-    def first(self) -> tuple[int, ...]:
-        """[256]: the node of each first byte, or -1."""
-        nodes = [-1] * 256
+    def first(self) -> tuple[tuple[int, int], ...]:
+        """[256]: first node and end of what begins with each byte."""
+        nodes = [(0, 0)] * 256
         i = 0
         while i < len(self.nodes):
-            nodes[int(self.nodes[i, BYTE])] = i
-            i = int(self.nodes[i, END])
+            end = int(self.nodes[i, END])
+            nodes[int(self.nodes[i, BYTE])] = (i, end)
+            i = end
         return tuple(nodes)
 
     def below(self, node: int) -> np.ndarray:

@@ -48,6 +48,7 @@ from ..grammar.machine_layout import (
     PARENT,
     ROW,
     ROW_SERIAL,
+    SET,
     V_ARRAYS,
     V_COUNTED,
     V_DISTINCT_RAW,
@@ -76,6 +77,7 @@ REST = 2  # inside any string whose end depends on its text: tables, and a walk 
 NAMED = 3  # inside a key that is declared or any other: as STRING, but for the tokens that close a declared name
 IN_LEAF = 4  # inside another leaf: its table, and what may follow it
 AT_VALUE = 5  # before a value: the table of how scalars begin, and walks over tokens that begin otherwise
+MEMBERS = 6  # a union: the members, one by one
 INFO_SIZE = 6
 WAY, TIDY, ROOM, LACK, EXIT = range(5)  # of STRING, REST and NAMED; ROOM: characters that still fit, -1 any; LACK: that must still come
 _, LEAF_ROW, SERIAL, ENDS, _, BEGINS = range(6)  # of IN_LEAF and AT_VALUE; ENDS: the leaf may end here; LEAF_ROW: -1 for none
@@ -140,13 +142,16 @@ def classify_value(nodes, rows, table, values, header, node, info):
 
 @kernel(i4(MEMORY, i4, i4_1))
 def classify(memory, node, info):
-    """Says how the mask of a node (no union) is made, in `info`; answers DONE or a code to serve."""
+    """Says how the mask of a node is made, in `info`; answers DONE or a code to serve."""
     nodes, buckets, rows, table, values, frames, _, header = addresses(memory)
     info[WAY] = WALK
     if header[H_NODES] + NODE_RESERVE > header[H_NODE_CAPACITY]:
         return np.int32(GROW)
     kind = nodes[node * NODE + KIND]
     parent = nodes[node * NODE + PARENT]
+    if kind == SET:
+        info[WAY] = MEMBERS
+        return np.int32(DONE)
     if kind == VALUE:
         return classify_value(nodes, rows, table, values, header, node, info)
     if kind not in (LEAF, COUNTED, KEY, NAME):
@@ -236,21 +241,21 @@ def leads_nowhere(nodes, table, state, byte):
     return name_child(table, nodes[state * NODE + A], byte) < 0
 
 
-@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1))
-def walk(memory, trie, path, out, found, status):
-    """Appends to `found` the tokens that lead from a state to a living state, among those below the trie nodes from
-    `status[POSITION]` to `status[STOP]`; `path` holds the state before each of their depths that is above them.
+@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1, i4, i4, i4, i4))
+def walk(memory, trie, path, out, found, status, state, start, stop, count):
+    """Writes to `found[count:]` the tokens that lead from `state` to a living state, among those below the trie nodes from `start` to
+    `stop` (siblings, and what is below them).
 
-    Answers DONE or a code to serve; the walk then goes on where `status` says. `path` is extended to further depths and survives
-    an interruption.
+    Answers the new count, or a code to serve; then the walk goes on with state NIL and the start and count in `status`. `path` holds
+    the state before each depth and survives an interruption.
     """
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
     tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
-    n = np.int64(status[STOP])
-    i = np.int64(status[POSITION])
-    count = status[FOUND]
-    while i < n:
+    i = np.int64(start)
+    if state != NIL and start < stop:
+        path[tree[i * TRIE_NODE + DEPTH]] = state
+    while i < stop:
         at = i * TRIE_NODE
         depth = tree[at + DEPTH]
         byte = tree[at + BYTE]
@@ -264,37 +269,36 @@ def walk(memory, trie, path, out, found, status):
                 count += 1
             i = np.int64(tree[at + END])
             continue
-        state = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
-        if state >= 0:
-            path[depth + 1] = state
+        after = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
+        if after >= 0:
+            path[depth + 1] = after
             token = tree[at + TOKEN]
             while token >= 0:
                 found[count] = token
                 count += 1
                 token = same[token]
             i += 1
-        elif state == DEAD:
+        elif after == DEAD:
             i = np.int64(tree[at + END])
         else:
             status[POSITION] = np.int32(i)
             status[FOUND] = count
-            return state
-    status[POSITION] = np.int32(i)
-    status[FOUND] = count
-    return np.int32(DONE)
+            return after
+    return count
 
 
-@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1, u1_1))
-def walk_names(memory, trie, path, out, found, status, dropped):
-    """As `walk`, from a key that is declared or any other, but only for tokens that end it as a declared name (or spell it with an
-    escape): `dropped` is set for each of them, and those that may come are appended."""
+@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1, u1_1, i4, i4, i4))
+def walk_names(memory, trie, path, out, found, status, dropped, state, start, count):
+    """As `walk` over the whole trie, from a key that is declared or any other, but only for tokens that end it as a declared name (or
+    spell it with an escape): `dropped` is set for each of them, and those that may come are found."""
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
     tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
-    n = np.int64(status[STOP])
-    i = np.int64(status[POSITION])
-    count = status[FOUND]
-    while i < n:
+    i = np.int64(start)
+    if state != NIL:
+        path[0] = state
+        status[DROPPED] = 0
+    while i < trie[4]:
         at = i * TRIE_NODE
         depth = tree[at + DEPTH]
         byte = tree[at + BYTE]
@@ -312,30 +316,28 @@ def walk_names(memory, trie, path, out, found, status, dropped):
             if not ends:
                 i = np.int64(tree[at + END])
                 continue
-        state = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
-        if state >= 0:
-            path[depth + 1] = state
+        after = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
+        if after >= 0:
+            path[depth + 1] = after
             token = tree[at + TOKEN]
             while token >= 0:
                 found[count] = token
                 count += 1
                 token = same[token]
             i += 1
-        elif state == DEAD:
+        elif after == DEAD:
             i = np.int64(tree[at + END])
         else:
             status[POSITION] = np.int32(i)
             status[FOUND] = count
-            return state
-    status[POSITION] = np.int32(i)
-    status[FOUND] = count
-    return np.int32(DONE)
+            return after
+    return count
 
 
 @kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1))
 def scan_leaf(memory, trie, path, found, exits, status):
     """Appends to `found` the tokens that the leaf in row `path[0]` may begin with or be, and to `exits` the trie nodes, if they have
-    others below, after which it may end. Answers as `walk` does."""
+    others below, after which it may end. Answers DONE or a code to serve, and goes on where `status` says."""
     _, _, rows, _, _, _, _, header = addresses(memory)
     tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
     i = np.int64(status[POSITION])
@@ -405,31 +407,37 @@ def keep_useful(trie, found, num_found, exits, num_exits, marks):
     return kept
 
 
-@kernel(i4(i4_1, i4_1, u1_1))
-def keep_common(found, allowed, marks):
-    """Keeps those of `found` that are in `allowed`; answers how many. `marks` is zero before and after."""
+@kernel(i4(i4_1, i4_1, i4_1, i4, u1_1))
+def add_common(tokens, allowed, found, count, marks):
+    """Appends to `found[:count]` those of `tokens` that are in `allowed`; answers the new count. `marks` is zero before and after."""
     for token in allowed:
         marks[token] = 1
-    kept = np.int32(0)
-    for token in found:
+    for token in tokens:
         if marks[token]:
-            found[kept] = token
-            kept += 1
+            found[count] = token
+            count += 1
     for token in allowed:
         marks[token] = 0
-    return kept
+    return count
 
 
-@kernel(i4(i4_1, i4, i2_1, i4, i4, u1_1))
-def keep_fitting(found, count, lengths, low, high, dropped):
-    """Keeps those of `found[:count]` that have low to high characters and are not dropped; answers how many."""
-    kept = np.int32(0)
-    for k in range(count):
-        token = found[k]
+@kernel(i4(i4_1, i2_1, i4, i4, u1_1, i4_1, i4))
+def add_fitting(tokens, lengths, low, high, dropped, found, count):
+    """Appends to `found[:count]` those of `tokens` that have low to high characters and are not dropped; answers the new count."""
+    for token in tokens:
         if low <= lengths[token] <= high and dropped[token] == 0:
-            found[kept] = token
-            kept += 1
-    return kept
+            found[count] = token
+            count += 1
+    return count
+
+
+@kernel(i4(i4_1, i4_1, i4))
+def add_all(tokens, found, count):
+    """Appends `tokens` to `found[:count]`; answers the new count."""
+    for token in tokens:
+        found[count] = token
+        count += 1
+    return count
 
 
 @kernel(types.void(MEMORY, TRIE, i4, i4_1, i2_1, i2_1))

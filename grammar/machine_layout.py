@@ -4,7 +4,7 @@ Memory is five int32 arrays:
 
     nodes [N, 6]     hash-consed nodes: kind, a, b, c, parent, next in hash chain. A state *is* a node id.
     buckets [H]      heads of the hash chains (H is a power of two), -1 when empty
-    rows [R, ROW]    byte transitions of leaf automata, 256 targets and four columns
+    rows [R, ROW]    byte transitions of leaf automata, 256 targets and some columns; shared by all grammars (`row_store`)
     table [T]        value tables, frames and transitions, bump allocated by Python
     header [.]       counters and the request a kernel makes to Python
 
@@ -74,6 +74,7 @@ KEY_CLASSES = 259  # bit set of classes of undeclared keys that can still be rea
 KEY_TAILS = 260  # undeclared keys that can still be reached: a count, 0: unbounded, -1: every string
 OUTCOME = 261  # outcome of a row that ends a key
 KEY_SET = 266  # table offset of a bit set of the declared keys in [KEY_LO, KEY_HI) where not all of them can be reached, else 0
+ROW_SERIAL = 267  # differs between the uses of one row
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent

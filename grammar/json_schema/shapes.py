@@ -36,10 +36,13 @@ class Numbers:
         return Numbers(values, values)
 
     def is_empty(self, limits: Limits) -> bool:
-        return (self.plain & NumberSet.integers()).is_empty(limits) and self.other.is_empty(limits)
+        return self.other.is_empty(limits) and (self.plain & NumberSet.integers()).is_empty(limits)
 
     def __and__(self, numbers: Numbers) -> Numbers:
-        return Numbers(self.plain & numbers.plain, self.other & numbers.other)
+        plain = self.plain & numbers.plain
+        if self.plain is self.other and numbers.plain is numbers.other:
+            return Numbers(plain, plain)
+        return Numbers(plain, self.other & numbers.other)
 
     def __or__(self, numbers: Numbers) -> Numbers:
         return Numbers(self.plain | numbers.plain, self.other | numbers.other)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from .languages import CharAutomaton
-from .limits import Limits
-from .lowering import KeyAutomaton, Lowering
+import numpy as np
+
+from .lowering import PUBLISH, Lowering
 from .machine_layout import (
     DEAD,
+    F_BOUNDARY,
     F_EXPANDED,
+    F_TIDY,
     FINAL_ROW,
     FLAGS,
     ROW_SERIAL,
@@ -31,34 +34,75 @@ from .whitespace import NONE, Whitespace
 _MAX_LEAVES = 1024  # kept though no grammar uses them now
 _MAX_STARTS = 4096
 
-_leaves: OrderedDict[Hashable, Lowering] = OrderedDict()
+_MAX_WORD_ROWS = 2048
+_SIMPLE = re.compile(r"[ !#-\[\]-~]*")  # characters that a tidy string spells as themselves and in no other way
+
+
+class Leaf(Protocol):
+    """An owner of rows."""
+
+    def start_row(self) -> int: ...
+
+
+_leaves: OrderedDict[Hashable, Leaf] = OrderedDict()
 _lock = threading.Lock()
 
 
-def shared_leaf(
-    key: Hashable, make: Callable[[], CharAutomaton], *, json: bool, tidy: bool = False, is_key: bool = False, limits: Limits
-) -> Lowering:
-    """The rows of an automaton: those made before under the same `key`, or new ones.
-
-    Args:
-        key: tells automata apart.
-        make: makes the automaton; a key automaton if `is_key`.
-        json, tidy, limits: as for `Lowering`.
-    """
-    full_key = (key, json, tidy, is_key, limits)
+def shared_leaf(key: Hashable, make: Callable[[], Leaf]) -> Leaf:
+    """The leaf made before under the same `key`, or a new one."""
     with _lock:
-        leaf = _leaves.get(full_key)
+        leaf = _leaves.get(key)
         if leaf is not None:
-            _leaves.move_to_end(full_key)
+            _leaves.move_to_end(key)
             return leaf
-    automaton = make()
-    keys = automaton if is_key and isinstance(automaton, KeyAutomaton) else None
-    leaf = Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=limits)
+    leaf = make()
     with _lock:
-        leaf = _leaves.setdefault(full_key, leaf)
+        leaf = _leaves.setdefault(key, leaf)
         while len(_leaves) > _MAX_LEAVES:
             _leaves.popitem(last=False)
     return leaf
+
+
+class WordRows:
+    """Rows of a JSON string that is one of some words, after its opening quote. Made at once: no automaton is stepped.
+
+    Args:
+        words: sorted, of characters that a tidy string spells in one way (`are_simple`).
+    """
+
+    def __init__(self, words: Sequence[str]):
+        parents, codes, children = [], [], []
+        path, count, before = [0], 1, ""
+        for word in words:
+            common = 0
+            while common < min(len(word), len(before)) and word[common] == before[common]:
+                common += 1
+            del path[common + 1 :]
+            for char in word[common:]:
+                parents.append(path[-1])
+                codes.append(ord(char))
+                children.append(count)
+                path.append(count)
+                count += 1
+            parents.append(path[-1])
+            codes.append(0x22)
+            children.append(-1)
+            before = word
+        rows = STORE.allocate_many(STORE.own(self), count)
+        self._start = int(rows[0])
+        targets = rows[children]
+        targets[np.array(children) < 0] = FINAL_ROW
+        STORE.rows[rows[parents], codes] = targets
+        with PUBLISH:
+            STORE.rows[rows, FLAGS] = F_EXPANDED | F_BOUNDARY | F_TIDY
+
+    def start_row(self) -> int:
+        return self._start
+
+    @staticmethod
+    def are_simple(words: Sequence[str]) -> bool:
+        """Whether the words can be written like that, and are not too many."""
+        return sum(map(len, words)) < _MAX_WORD_ROWS and all(map(_SIMPLE.fullmatch, words))
 
 
 class ScalarStart:

@@ -51,7 +51,7 @@ _TIDY_ESCAPES = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, MAX_CODE_POINT
 _PAIR = -1  # segment target: a high surrogate; the low one follows
 _DEAD_LINE = np.full(256, DEAD, np.int32)
 _SURROGATES = (0xD800, 0xDFFF)
-_PUBLISH = threading.Lock()
+PUBLISH = threading.Lock()  # held while flags are written: they come last, also on machines that reorder writes
 # lead byte -> (continuation bytes, first code point, last code point); RFC 3629 section 4
 _LEADS = [
     *((0xC0 | k, 1, k << 6, (k << 6) | 0x3F) for k in range(2, 32)),
@@ -311,7 +311,7 @@ class Lowering:
             stored[LOOP : LOOP + 4] = np.packbits(loops, bitorder="little").view(np.int32)
             if isinstance(key, _Boundary) and self._loops_over_text(key.q):
                 flags |= F_TEXT_LOOP
-        with _PUBLISH:  # the flags come last, also on machines that reorder writes
+        with PUBLISH:
             stored[FLAGS] = flags
 
     def _loops_over_text(self, q: int) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from . import kernels
 from .errors import LimitError
 from .languages import CharAutomaton
-from .leaves import scalar_start, shared_leaf, whitespace_rows
+from .leaves import Leaf, WordRows, scalar_start, shared_leaf, whitespace_rows
 from .limits import Limits
 from .lowering import GENERIC_STRING_ROW, KeyAutomaton, Lowering
 from .machine_layout import (
@@ -177,8 +177,21 @@ class Machine:
         return lowering
 
     def shared_row(self, key: Hashable, make: Callable[[], CharAutomaton], *, json: bool, tidy: bool = False, is_key: bool = False) -> int:
-        """Start row of a leaf that grammars share: `key` says which one, `make` makes its automaton if none has it yet."""
-        leaf = shared_leaf(key, make, json=json, tidy=tidy, is_key=is_key, limits=self.limits)
+        """Start row of a leaf that grammars share: `key` says which one, `make` makes its automaton (a key automaton if `is_key`) if
+        none has it yet."""
+
+        def lower() -> Lowering:
+            automaton = make()
+            keys = automaton if is_key and isinstance(automaton, KeyAutomaton) else None
+            return Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits)
+
+        return self._hold(shared_leaf((key, json, tidy, self.limits), lower))
+
+    def words_row(self, key: Hashable, words: Sequence[str]) -> int:
+        """Start row of a string that is one of some words; see `WordRows`."""
+        return self._hold(shared_leaf((key, "words"), lambda: WordRows(words)))
+
+    def _hold(self, leaf: Leaf) -> int:
         self._held.add(leaf)
         return leaf.start_row()
 

@@ -72,6 +72,25 @@ class RowStore:
                 self._makers[row] = (weakref.ref(maker), key)
             return row
 
+    def allocate_many(self, rows: list[int], count: int) -> np.ndarray:
+        """Rows without targets, appended to an owner's `rows`, which the caller fills now."""
+        with self._lock:
+            taken: list[int] = []
+            try:
+                for _ in range(count):
+                    taken.append(self._take())
+            except LimitError:
+                self._free.extend(taken)
+                raise
+            rows.extend(taken)
+            found = np.array(taken, np.int64)
+            self.rows[found, FLAGS] = 0
+            self.rows[found, :FLAGS] = DEAD
+            self.rows[found, FLAGS + 1 :] = 0
+            self.rows[found, ROW_SERIAL] = np.arange(self._serial + 1, self._serial + 1 + count) & 0x7FFFFFFF
+            self._serial = (self._serial + count) & 0x7FFFFFFF
+            return found
+
     def _take(self) -> int:
         if not self._free and self._used == CAPACITY and not self._released:
             gc.collect()  # grammars that ended may still be in cycles

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton
+from ..leaves import WordRows
 from ..lowering import GENERIC_STRING_ROW
 from ..machine import Machine, ValueParts
 from ..machine_layout import DEAD
@@ -167,6 +168,9 @@ class SchemaCompiler:
         if strings.is_all:
             return GENERIC_STRING_ROW
         language, tidy = strings.to_language(), not self._any_order
+        words = language.words() if tidy else None
+        if words is not None and WordRows.are_simple(words):
+            return self.machine.words_row(language, words)
         return self.machine.shared_row(language, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy)
 
     def _numbers_row(self, numbers: Numbers) -> int:

@@ -11,6 +11,7 @@ from .. import constraints
 from ..constraints import Constraint, ConstraintError, Notation
 from .errors import ApiError, bad_request
 from .protocol import GenerationBody, ResponseFormat, StructuredOutputs
+from .strict_schema import violations
 
 Candidate = tuple[str, Callable[[], Constraint]]
 
@@ -71,7 +72,18 @@ def _json_schema_format(given: ResponseFormat) -> Candidate:
         raise bad_request(f"type 'json_schema' needs '{field}'", param=field, code="missing_value")
     if isinstance(schema, str):
         raise bad_request(f"'{field}' must be an object, not a text", param=field)
-    return _json_schema(field, schema, {})
+    strict = bool(given.json_schema and given.json_schema.strict)
+    return field, lambda: _strict_or_not(field, schema, strict)
+
+
+def _strict_or_not(field: str, schema: Any, strict: bool) -> Constraint:
+    """A schema that cannot be enforced at all is refused for that, before its strictness is looked at."""
+    constraint = _json_schema(field, schema, {})[1]()
+    violation = next(violations(schema), None) if strict else None
+    if violation is not None:
+        message = f"'{field}' does not keep the rules of 'strict': {violation}; leave 'strict' out to have it enforced as it is"
+        raise bad_request(message, param=field, code="invalid_json_schema")
+    return constraint
 
 
 def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...engine.request import InvalidRequest, SamplingParams
 from ..jobs import Job, new_id
@@ -14,6 +15,9 @@ from .messages import template_messages
 from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
 from .tokenize import DetokenizeBody, TokenizeBody
 
+if TYPE_CHECKING:
+    from ...engine.models.chat_template import ChatTemplate
+
 _SAME_NAME = (
     "n",
     "temperature",
@@ -24,6 +28,8 @@ _SAME_NAME = (
     "stop",
     "stop_token_ids",
     "ignore_eos",
+    "include_stop_str_in_output",
+    "skip_special_tokens",
     "presence_penalty",
     "frequency_penalty",
     "repetition_penalty",
@@ -52,9 +58,14 @@ class Converter:
         num_logprobs = (body.top_logprobs or 0) if body.logprobs else None
         params = self._params(body, {"max_tokens": max_tokens, "logprobs": num_logprobs}, {"max_tokens": field, "logprobs": "top_logprobs"})
         constraint = constraints.from_body(body)
-        prompt = self._encoder.of_chat(template_messages(body.messages), **self._template_variables(body))
+        prompt = self._encoder.of_chat(
+            template_messages(body.messages),
+            template=self._own_template(body.chat_template),
+            add_generation_prompt=body.add_generation_prompt is not False,
+            **self._template_variables(body),
+        )
         self._check_length(prompt, params, field)
-        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("chatcmpl"))]
+        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("chatcmpl"), **_placement(body))]
 
     def completion(self, body: CompletionBody) -> list[Job]:
         """One job a prompt. Raises what `chat` raises."""
@@ -66,8 +77,30 @@ class Converter:
         for given in body.prompts():
             prompt = self._encoder.of_text(given) if isinstance(given, str) else self._encoder.of_token_ids(given)
             self._check_length(prompt, params, field)
-            jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl")))
+            jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl"), **_placement(body)))
         return jobs
+
+    def _own_template(self, source: str | None) -> ChatTemplate | None:
+        """The template that a request brings. It runs in the sandbox, but decides what the model reads, so it needs the flag."""
+        if source is None:
+            return None
+        if not self._trust_request_chat_template:
+            message = "chat templates of requests are switched off (--trust-request-chat-template allows them)"
+            raise bad_request(message, param="chat_template", code="unsupported_parameter")
+        from ...engine.models.chat_template import ChatTemplate
+
+        own = self._encoder.chat_template
+        return ChatTemplate(source, bos=getattr(own, "bos", None), eos=getattr(own, "eos", None))
+
+    def echo(self, body: CompletionBody, jobs: list[Job]) -> tuple[str, ...]:
+        """What `echo` puts before each answer: the prompt as text."""
+        if not body.echo:
+            return ()
+        texts = [self._text(job.prompt.token_ids) if job.prompt.text is None else job.prompt.text for job in jobs]
+        return tuple(text for text, job in zip(texts, jobs, strict=True) for _ in range(job.params.n))
+
+    def _text(self, token_ids: Sequence[int]) -> str:
+        return b"".join(map(self._token_bytes, token_ids)).decode("utf-8", "replace")
 
     def tokenize(self, body: TokenizeBody) -> dict[str, Any]:
         """The answer of `/tokenize`. Raises what `chat` raises."""
@@ -85,7 +118,7 @@ class Converter:
     def detokenize(self, body: DetokenizeBody) -> dict[str, Any]:
         """The answer of `/detokenize`: special tokens by their names, bytes that are no text as U+FFFD."""
         self._check_tokens("tokens", body.tokens)
-        return {"prompt": b"".join(map(self._token_bytes, body.tokens)).decode("utf-8", "replace")}
+        return {"prompt": self._text(body.tokens)}
 
     def _template_variables(self, body: ChatCompletionBody | TokenizeBody) -> dict[str, Any]:
         variables = body.chat_template_kwargs or {}
@@ -121,6 +154,10 @@ class Converter:
         for token in tokens:
             if not 0 <= token < self._vocab_size:
                 raise bad_request(f"{field}: {token} is not a token id of this model (0 to {self._vocab_size - 1})", param=field)
+
+
+def _placement(body: GenerationBody) -> dict[str, Any]:
+    return {"priority": body.priority or 0, "cache_salt": body.cache_salt}
 
 
 def _logit_bias(given: dict[str, float] | None) -> dict[int, float] | None:

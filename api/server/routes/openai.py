@@ -36,7 +36,8 @@ class OpenAIRoutes:
         service = self._service
         body = await service.read(request, CompletionBody)
         jobs = await service.jobs(service.converter.completion, body)
-        return await service.answer(request, jobs, CompletionWriter(**self._shared(body, jobs[0].job_id)), stream=bool(body.stream))
+        writer = CompletionWriter(**self._shared(body, jobs[0].job_id), echo=service.converter.echo(body, jobs))
+        return await service.answer(request, jobs, writer, stream=bool(body.stream))
 
     def _shared(self, body: GenerationBody, object_id: str) -> dict[str, Any]:
         return {

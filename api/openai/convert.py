@@ -13,6 +13,8 @@ from . import constraints
 from .errors import bad_request
 from .messages import template_messages
 from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
+from .responses_body import ResponsesBody
+from .responses_input import input_messages
 from .tokenize import DetokenizeBody, TokenizeBody
 
 if TYPE_CHECKING:
@@ -80,6 +82,16 @@ class Converter:
             jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl"), **_placement(body)))
         return jobs
 
+    def responses(self, body: ResponsesBody) -> list[Job]:
+        """The one job of a response. Raises what `chat` raises."""
+        body.refuse_unsupported()
+        own = {"max_tokens": body.max_output_tokens, "logprobs": body.num_logprobs}
+        params = self._params(body, own, {"max_tokens": "max_output_tokens", "logprobs": "top_logprobs"})
+        constraint = constraints.from_responses_body(body)
+        prompt = self._encoder.of_chat(input_messages(body.input, body.instructions), source="input")
+        self._check_length(prompt, params, "max_output_tokens")
+        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("resp"), **_placement(body))]
+
     def _own_template(self, source: str | None) -> ChatTemplate | None:
         """The template that a request brings. It runs in the sandbox, but decides what the model reads, so it needs the flag."""
         if source is None:
@@ -130,14 +142,14 @@ class Converter:
     def _check_length(self, prompt: Prompt, params: SamplingParams, field: str) -> None:
         check_length(prompt, max_tokens=params.max_tokens, max_model_len=self._max_model_len, field=field)
 
-    def _params(self, body: GenerationBody, own: dict[str, Any], renamed: dict[str, str]) -> SamplingParams:
+    def _params(self, body: GenerationBody | ResponsesBody, own: dict[str, Any], renamed: dict[str, str]) -> SamplingParams:
         """Sampling parameters; null means the default.
 
         Args:
             own: values that the endpoint computes.
             renamed: parameter -> field of the body, for errors.
         """
-        given = {name: getattr(body, name) for name in _SAME_NAME} | own
+        given = {name: getattr(body, name, None) for name in _SAME_NAME} | own
         given["top_k"] = 0 if body.top_k == _VLLM_ALL_TOKENS else body.top_k
         given["logit_bias"] = _logit_bias(body.logit_bias)
         try:
@@ -156,7 +168,7 @@ class Converter:
                 raise bad_request(f"{field}: {token} is not a token id of this model (0 to {self._vocab_size - 1})", param=field)
 
 
-def _placement(body: GenerationBody) -> dict[str, Any]:
+def _placement(body: GenerationBody | ResponsesBody) -> dict[str, Any]:
     return {"priority": body.priority or 0, "cache_salt": body.cache_salt}
 
 

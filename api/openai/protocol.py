@@ -139,28 +139,19 @@ class GenerationBody(StrictModel):
 
     def refuse_unsupported(self) -> None:
         """Raise for what this endpoint knows by name and cannot do."""
-        self._check_sizes()
+        check_sizes(self)
+        check_metadata(self.metadata)
         if self.stream_options is not None and not self.stream:
             raise bad_request("'stream_options' is only allowed with 'stream': true", param="stream_options")
         if self.stream_options is not None:
-            _refuse_unless(self.stream_options, {"include_obfuscation": False, "continuous_usage_stats": False}, prefix="stream_options.")
-        _refuse_unless(self, _DEFAULTS | {"add_special_tokens": self.special_tokens_default})
+            refuse_unless(self.stream_options, {"include_obfuscation": False, "continuous_usage_stats": False}, prefix="stream_options.")
+        refuse_unless(self, _DEFAULTS | {"add_special_tokens": self.special_tokens_default})
         if self.cache_salt == "":
             raise bad_request("'cache_salt' must not be empty", param="cache_salt")
         if self.priority is not None and abs(self.priority) >= 1 << 31:
             raise bad_request("'priority' must fit into 32 bits", param="priority")
         if self.structured_outputs is not None:
             _refuse_set(self.structured_outputs, ("structural_tag",), prefix="structured_outputs.")
-
-    def _check_sizes(self) -> None:
-        for field, most in _MOST.items():
-            given = getattr(self, field)
-            if given is not None and (given if isinstance(given, int) else len(given)) > most:
-                raise bad_request(f"'{field}' may be at most {most}" if field == "n" else f"'{field}' may hold at most {most}", param=field)
-        for key, value in (self.metadata or {}).items():
-            if len(key) > _METADATA_KEY_CHARS or len(value) > _METADATA_VALUE_CHARS:
-                message = f"'metadata' has keys of at most {_METADATA_KEY_CHARS} and values of at most {_METADATA_VALUE_CHARS} characters"
-                raise bad_request(message, param="metadata")
 
 
 class ChatCompletionBody(GenerationBody):
@@ -201,7 +192,7 @@ class ChatCompletionBody(GenerationBody):
         _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
         if self.tool_choice not in (None, "none"):
             raise not_supported("'tool_choice'", param="tool_choice")
-        _refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
+        refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
         if self.store:
             raise bad_request("'store': true: answers are never kept here", param="store", code="unsupported_parameter")
         if self.service_tier not in (None, "auto", "default"):
@@ -259,7 +250,26 @@ def _is_token_ids(value: Any) -> bool:
     return isinstance(value, list) and all(type(token) is int for token in value)
 
 
-def _refuse_unless(model: StrictModel, defaults: dict[str, Any], *, prefix: str = "") -> None:
+def check_sizes(body: StrictModel) -> None:
+    """Refuse numbers and lists that are too large."""
+    for field, most in _MOST.items():
+        given = getattr(body, field, None)
+        if given is not None and (given if isinstance(given, int) else _size(given)) > most:
+            raise bad_request(f"'{field}' may be at most {most}" if field == "n" else f"'{field}' may hold at most {most}", param=field)
+
+
+def _size(given: Any) -> int:
+    return 1 if isinstance(given, str) else len(given)
+
+
+def check_metadata(metadata: dict[str, str] | None) -> None:
+    for key, value in (metadata or {}).items():
+        if len(key) > _METADATA_KEY_CHARS or len(value) > _METADATA_VALUE_CHARS:
+            message = f"'metadata' has keys of at most {_METADATA_KEY_CHARS} and values of at most {_METADATA_VALUE_CHARS} characters"
+            raise bad_request(message, param="metadata")
+
+
+def refuse_unless(model: StrictModel, defaults: dict[str, Any], *, prefix: str = "") -> None:
     """Refuse fields that are set to anything but what happens anyway."""
     for field, default in defaults.items():
         given = getattr(model, field)

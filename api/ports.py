@@ -47,8 +47,20 @@ class Encoding(Protocol):
     def ids(self) -> list[int]: ...
 
 
+class AddedToken(Protocol):
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def special(self) -> bool: ...
+
+
 class Tokenizer(Protocol):
     def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding: ...
+
+    def get_added_tokens_decoder(self) -> Any:
+        """Token id -> `AddedToken`."""
+        ...
 
 
 class ChatTemplate(Protocol):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..engine.request import InvalidRequest
-from .ports import ServedModel
+from .control_tokens import ControlTokens, Piece
+from .ports import ChatTemplate, ServedModel
 
 
 class ContextLengthExceeded(InvalidRequest):
@@ -38,6 +39,13 @@ class PromptEncoder:
 
     def __init__(self, model: ServedModel):
         self._model = model
+        added = model.tokenizer.get_added_tokens_decoder().values()
+        self._control_tokens = ControlTokens(token.content for token in added if token.special)
+
+    @property
+    def chat_template(self) -> ChatTemplate | None:
+        """That of the model."""
+        return self._model.chat_template
 
     def of_text(self, text: str, *, source: str = "prompt", begin: bool = True, may_be_empty: bool = False) -> Prompt:
         """Plain text, continued as it stands.
@@ -57,23 +65,33 @@ class PromptEncoder:
         return self._prompt(None, list(token_ids), source)
 
     def of_chat(
-        self, messages: Sequence[dict[str, Any]], *, source: str = "messages", add_generation_prompt: bool = True, **variables: Any
+        self, messages: Sequence[dict[str, Any]], *, source: str = "messages", template: ChatTemplate | None = None, **variables: Any
     ) -> Prompt:
-        """A conversation through the model's chat template, ready for the assistant's next turn.
+        """A conversation through a chat template, ready for the assistant's next turn.
+
+        Whatever the messages and variables spell, it is read as plain text: only the template writes control tokens.
 
         Args:
-            add_generation_prompt: end with what introduces that turn.
-            variables: further names for the template.
+            template: None is the model's own.
+            variables: further names for the template, also `add_generation_prompt`.
 
         Raises:
             InvalidRequest: if the model has no chat template.
             ChatTemplateError: if the template refuses the messages.
         """
-        template = self._model.chat_template
+        template = template or self._model.chat_template
         if template is None:
             raise InvalidRequest(f"model {self._model.name} has no chat template: give it a plain prompt instead", param=source)
-        text = template.render(list(messages), add_generation_prompt=add_generation_prompt, **variables)
-        return self._prompt(text, self._encode(text, source), source)
+        hidden = self._control_tokens.hide([list(messages), variables])
+        safe_messages, safe_variables = hidden.value
+        rendered = hidden.pieces(template.render(safe_messages, **safe_variables))
+        token_ids = [token for piece in rendered for token in self._encode_piece(piece, source)]
+        return self._prompt("".join(piece.text for piece in rendered), token_ids, source)
+
+    def _encode_piece(self, piece: Piece, source: str) -> list[int]:
+        if not piece.is_plain:
+            return self._encode(piece.text, source)
+        return [token for part in self._control_tokens.broken(piece.text) for token in self._encode(part, source)]
 
     def _begin(self) -> list[int]:
         begin = self._model.bos_token_id

@@ -115,17 +115,25 @@ class CompletionWriter(_Shared):
     """`text_completion`, whole and in pieces.
 
     Attributes:
+        echo: what comes before the text of each answer; nothing if it is empty.
         offsets: characters that the tokens of each answer have spelt so far, for `logprobs.text_offset`.
     """
 
+    echo: tuple[str, ...] = ()
     offsets: dict[int, int] = field(default_factory=dict)
 
     def response(self, answers: Sequence[CompletionResult], usage: Usage) -> dict[str, Any]:
-        choices = [self._choice(answer.index, answer.text, answer.logprobs, answer.finish_reason, answer.stop_reason) for answer in answers]
+        choices = [
+            self._choice(answer.index, self._echo(answer.index) + answer.text, answer.logprobs, answer.finish_reason, answer.stop_reason)
+            for answer in answers
+        ]
         return self.envelope("text_completion", choices) | {"usage": usage.to_json()}
 
     def opening(self, num_answers: int) -> list[dict[str, Any]]:
-        return []
+        return [self.chunk("text_completion", self._choice(index, text, None, None, None)) for index, text in enumerate(self.echo)]
+
+    def _echo(self, index: int) -> str:
+        return self.echo[index] if self.echo else ""
 
     def delta(self, index: int, output: RequestOutput) -> list[dict[str, Any]]:
         if not (output.text or output.logprobs or output.finished):

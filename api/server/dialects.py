@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..openai.errors import ApiError
-from .encoding import server_sent_event
+from .encoding import named_event, server_sent_event
 
 Payload = dict[str, Any]
 
@@ -36,3 +36,8 @@ OPENAI = Dialect(
     error_body=ApiError.body,
     error_chunk=ApiError.body,
 )
+
+
+def responses_dialect(error_chunk: Callable[[ApiError], Payload]) -> Dialect:
+    """That of `/v1/responses`. Its events are counted, the error among them, so the error comes from who counts."""
+    return Dialect(media_type="text/event-stream", frame=named_event, end=b"", error_body=ApiError.body, error_chunk=error_chunk)

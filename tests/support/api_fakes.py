@@ -27,6 +27,9 @@ class ByteTokenizer:
     def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding:
         return Encoding(list(sequence.encode()))
 
+    def get_added_tokens_decoder(self) -> dict[int, Any]:
+        return {}
+
 
 class PlainTemplate:
     """`role: content` lines."""

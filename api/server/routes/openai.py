@@ -9,7 +9,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...openai.protocol import ChatCompletionBody, CompletionBody, GenerationBody
+from ...openai.responses_body import ResponsesBody
+from ...openai.responses_writer import ResponsesWriter
 from ...openai.writers import ChatWriter, CompletionWriter
+from ..dialects import responses_dialect
 from ..responses import json_response
 from ..service import Service
 
@@ -22,6 +25,7 @@ class OpenAIRoutes:
         return [
             Route("/v1/chat/completions", self.chat_completions, methods=["POST"]),
             Route("/v1/completions", self.completions, methods=["POST"]),
+            Route("/v1/responses", self.responses, methods=["POST"]),
             Route("/v1/models", self.models, methods=["GET"]),
             Route("/v1/models/{name:path}", self.model, methods=["GET"]),
         ]
@@ -36,7 +40,20 @@ class OpenAIRoutes:
         service = self._service
         body = await service.read(request, CompletionBody)
         jobs = await service.jobs(service.converter.completion, body)
-        return await service.answer(request, jobs, CompletionWriter(**self._shared(body, jobs[0].job_id)), stream=bool(body.stream))
+        writer = CompletionWriter(**self._shared(body, jobs[0].job_id), echo=service.converter.echo(body, jobs))
+        return await service.answer(request, jobs, writer, stream=bool(body.stream))
+
+    async def responses(self, request: Request) -> Response:
+        service = self._service
+        body = await service.read(request, ResponsesBody)
+        jobs = await service.jobs(service.converter.responses, body)
+        writer = ResponsesWriter(
+            body=body,
+            object_id=jobs[0].job_id,
+            model=service.model_name(body.model),
+            token_bytes=service.llm.runtime.token_bytes,
+        )
+        return await service.answer(request, jobs, writer, stream=bool(body.stream), dialect=responses_dialect(writer.error))
 
     def _shared(self, body: GenerationBody, object_id: str) -> dict[str, Any]:
         return {

@@ -24,12 +24,15 @@ class Job:
 
     Attributes:
         make_reader: makes a reader of an answer that may hold tool calls; None where it is just text.
+        priority: see `Request`; `cache_salt` too.
     """
 
     prompt: Prompt
     params: SamplingParams
     constraint: Constraint | None = None
     make_reader: Callable[[], AnswerReader] | None = None
+    priority: int = 0
+    cache_salt: str | None = None
     job_id: str = field(default_factory=lambda: new_id("gen"))
 
     def requests(self) -> list[Request]:
@@ -39,6 +42,8 @@ class Job:
             prompt_token_ids=self.prompt.token_ids,
             params=self.params,
             grammar=self.constraint.grammar if self.constraint else None,
+            priority=self.priority,
+            cache_salt=self.cache_salt,
         )
         return expand(whole)
 

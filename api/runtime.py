@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from ..engine.models.progress import Progress
+    from ..fsm_cache.compiler import CompilerStats
     from ..fsm_cache.vocabulary import Vocabulary
 
 
@@ -80,6 +81,7 @@ class Runtime:
         max_waiting: requests that may wait in the engine.
         token_bytes: token id -> the bytes that it stands for; for a special token, its name.
         vocabulary: the tokens as grammars see them; None where answers are read as text only.
+        compiler_stats: what grammars have cost so far; None where there is no compiler.
         closers: what else ends with the runtime, in this order.
     """
 
@@ -89,6 +91,7 @@ class Runtime:
     max_waiting: int
     token_bytes: Callable[[int], bytes]
     vocabulary: Vocabulary | None = None
+    compiler_stats: Callable[[], CompilerStats] | None = None
     closers: tuple[Callable[[], None], ...] = ()
 
     def close(self) -> None:
@@ -142,6 +145,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         max_waiting=core.limits.max_waiting,
         token_bytes=lambda token: table.token_bytes[token] or table.name_bytes(token),
         vocabulary=vocabulary,
+        compiler_stats=compiler.stats,
         closers=(compiler.close,),
     )
 

@@ -17,6 +17,7 @@ from .detokenizer import TokenTable
 from .generation import EndTokens, Generation, Verdict
 from .kernels.masked_sample import RowStatus
 from .kv.manager import KVManager, KVUsage
+from .mask_meter import MaskMeter
 from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, SamplingParams, TokenLogprob
 from .runner import Model, Runner
 from .sampler import SampledToken, Sampler, SampleRow
@@ -46,7 +47,12 @@ class Compiler(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class EngineStats:
-    """What is open now, and counts since the start."""
+    """What is open now, and counts since the start.
+
+    Attributes:
+        num_masks: masks made for constrained requests, and `mask_seconds` the time that they took.
+        num_forced_tokens: those masks that left no choice.
+    """
 
     num_running: int
     num_waiting: int
@@ -60,6 +66,9 @@ class EngineStats:
     num_failed: int
     num_aborted: int
     num_preemptions: int
+    num_masks: int
+    num_forced_tokens: int
+    mask_seconds: float
 
 
 @dataclass(kw_only=True)
@@ -105,6 +114,7 @@ class EngineCore:
         self._open: dict[str, Generation] = {}
         self._compiling: dict[str, Future[Any]] = {}
         self._counters = _Counters()
+        self._mask_meter = MaskMeter()
         self._woken = Event()
         self._warm_up()
 
@@ -121,6 +131,7 @@ class EngineCore:
             num_waiting_for_grammar=len(self._compiling),
             kv=self._kv.usage,
             **vars(self._counters),
+            **vars(self._mask_meter),
         )
 
     def validate(self, request: Request) -> None:
@@ -206,6 +217,7 @@ class EngineCore:
             max_tokens=params.max_tokens or self.limits.max_model_len - len(request.prompt_token_ids),
             ends=self._ends,
             table=self._table,
+            mask_meter=self._mask_meter,
         )
 
     def _enqueue(self, request: Request) -> None:

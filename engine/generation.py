@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from .detokenizer import Detokenizer, StopStrings, TokenTable
+from .mask_meter import MaskMeter
 from .request import FinishReason, FormcastError, GenerationError, Request
 from .sampler import RowEdits, SampleRow
 
@@ -76,7 +77,7 @@ class Generation:
         num_cached: prompt tokens that came from the prefix cache.
     """
 
-    def __init__(self, request: Request, *, seed: int, max_tokens: int, ends: EndTokens, table: TokenTable):
+    def __init__(self, request: Request, *, seed: int, max_tokens: int, ends: EndTokens, table: TokenTable, mask_meter: MaskMeter):
         params = request.params
         self.request = request
         self.num_generated = 0
@@ -84,6 +85,7 @@ class Generation:
         self._seed = seed
         self._max_tokens = max_tokens
         self._ends = ends
+        self._mask_meter = mask_meter
         self._own_end_ids = frozenset() if params.ignore_eos else ends.token_ids
         self._stop_ids = self._own_end_ids | frozenset(params.stop_token_ids)
         self._held_ids = self._stop_ids | ends.token_ids if params.min_tokens else frozenset()
@@ -166,7 +168,8 @@ class Generation:
 
     def _next_mask(self, cursor: Cursor) -> np.ndarray:
         mask = np.zeros_like(self._ends.mask)
-        cursor.fill_mask(mask)
+        with self._mask_meter.measure(mask):
+            cursor.fill_mask(mask)
         return mask
 
     def _row_edits(self) -> RowEdits | None:

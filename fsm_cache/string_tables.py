@@ -1,44 +1,68 @@
-"""Masks of "any string character", made once per vocabulary instead of walked.
+"""Masks inside "any string", made once per vocabulary instead of walked.
 
-Inside a JSON string most tokens are plain: well-formed text without quotation mark, backslash or control character. Which of
-them fit depends only on how many characters are still allowed. Those in which a quotation mark or a backslash comes first, a
-few thousand, form a small trie of their own that is walked exactly; no string takes the others.
+Most tokens can stand inside any JSON string as they are; which of them fit depends only on how many characters are still allowed.
+The others close the string: about a thousand, with a few hundred distinct texts after the quotation mark. Only those
+texts are walked, from the state after the string.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+from ..grammar.lowering import ANY_STRING, Lowering
+from ..grammar.machine import Machine
 from .trie import Trie
-from .vocabulary import Vocabulary
-from .walk import ENDS, plain_characters, set_bits
+from .walk import scan_string, set_bits
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
 
 
 class StringTables:
-    """Plain tokens by length, and the trie of the others."""
+    """What the tokens of a vocabulary do inside a string.
 
-    def __init__(self, vocabulary: Vocabulary):
+    Args:
+        vocabulary: the tokens.
+        tidy: printable ASCII is never escaped, as in keys; else every spelling counts.
+
+    Attributes:
+        tidy: 0 or 1, as the argument.
+        lengths: int16 [V]: characters of a token up to its end or the closing quote, -1 where it cannot stand in a string.
+        closed: int16 [V]: bytes up to and including the closing quote, 0 for tokens that do not close a string.
+        closers: tokens that end with the closing quote.
+        suffixes: what follows the closing quote in the others that close the string, by token.
+        closing: trie of all tokens that close the string.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, *, tidy: bool):
+        self.tidy = int(tidy)
         self._words = vocabulary.row_words
-        lengths = np.full(vocabulary.vocab_size, -1, np.int32)
-        rest: list[tuple[bytes, int]] = []
-        for i, data in enumerate(vocabulary.token_bytes):
-            if data is None:
-                continue
-            lengths[i] = plain_characters(np.frombuffer(data, np.uint8))
-            if lengths[i] == ENDS:
-                rest.append((data, i))
-        self._lengths = lengths
-        self._longest = int(lengths.max(initial=0))
+        machine = Machine()
+        strings = Lowering(ANY_STRING, json=True, tidy=tidy)
+        start = strings.start_row()
+        strings.fill_all()
+        trie = vocabulary.trie
+        self.lengths = np.zeros(vocabulary.vocab_size, np.int16)
+        closed = self.closed = np.zeros(vocabulary.vocab_size, np.int16)
+        scan_string(machine.memory, trie.memory, start, np.zeros(2 * trie.max_depth + 4, np.int32), self.lengths, closed)
+        self._longest = int(self.lengths.max(initial=0))
+        self._stays = (self.lengths >= 0) & (closed == 0)
+        tokens = [(vocabulary.spellings[t] or b"", int(t)) for t in np.flatnonzero(closed)]
+        self.closers = np.array([t for data, t in tokens if closed[t] == len(data)], np.int32)
+        self.suffixes = Trie.build([(data[closed[t] :], t) for data, t in tokens if closed[t] < len(data)], vocabulary.vocab_size)
+        self.closing = Trie.build(tokens, vocabulary.vocab_size)
         self._rows: dict[int, np.ndarray] = {}
-        self.rest = Trie.build(rest, vocabulary.vocab_size)
+        self.closable_row = self.plain_row(None).copy()  # tokens that stay inside, or just close the string
+        set_bits(self.closable_row, self.closers)
 
     def plain_row(self, room: int | None) -> np.ndarray:
-        """Mask of the plain tokens with at most `room` characters (None: any number). Shared: do not write."""
+        """Mask of the tokens that stay inside, with at most `room` characters (None: any number). Shared: do not write."""
         room = self._longest if room is None else min(room, self._longest)
         row = self._rows.get(room)
         if row is None:
             row = np.zeros(self._words, np.int32)
-            fits = (self._lengths >= 0) & (self._lengths <= room)
-            set_bits(row, np.flatnonzero(fits).astype(np.int32))
+            set_bits(row, np.flatnonzero(self._stays & (self.lengths <= room)).astype(np.int32))
             self._rows[room] = row
         return row

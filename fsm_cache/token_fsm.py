@@ -9,46 +9,52 @@ import numpy as np
 
 from ..grammar.counted_text import end_of_token, needs_whole_characters
 from ..grammar.grammar import Compiled, Grammar
-from ..grammar.kernels import OUT_SIZE
 from ..grammar.limits import Limits
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import (
-    ARRAY_AFTER,
-    COUNTED,
-    DEAD,
-    F_EXPANDED,
-    F_PLAIN,
-    FLAGS,
-    FR_CLASSES,
-    KEY,
-    KEY_CLASSES,
-    KEY_TAILS,
-    KIND,
-    LEAF,
-    NIL,
-    PARENT,
-    SET,
-    A,
-    B,
-    C,
-)
+from ..grammar.machine_layout import DEAD, NIL, PARENT, A
 from ..grammar.structural_tag.symbols import TOKEN_LEAD
 from .cursor import Cursor
+from .leaf_tables import NO_ROW, LeafTable
+from .scratch import Scratch
 from .string_tables import StringTables
-from .trie import Trie
+from .trie import END, Trie
 from .vocabulary import Vocabulary
-from .walk import set_bits, unpack, walk
+from .walk import (
+    ARRAY,
+    AT_VALUE,
+    DROPPED,
+    FOUND,
+    IN_LEAF,
+    MEMBERS,
+    NAMED,
+    OBJECT,
+    POSITION,
+    QUOTE,
+    SPACE,
+    STRING,
+    WALK,
+    add_all,
+    add_common,
+    add_fitting,
+    classify,
+    fill_row,
+    set_bits,
+    walk,
+    walk_names,
+)
 
-_NARROW = 512  # masks with at most so many tokens are kept as lists of ids
+_NARROW = 1024  # masks that add at most so many tokens to a shared row are kept as ids
 _MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
 _DEFAULT_MASK_BYTES = 64 << 20
+_UNBOUNDED = 1 << 14  # characters: more than any token has
 
 
 class _Mask(NamedTuple):
-    """Allowed tokens: a full row, or ids when they are few."""
+    """Allowed tokens: those of a row (of no words: none) and more ids. `num_bytes` is what only this mask holds."""
 
-    is_row: bool
-    data: np.ndarray
+    base: np.ndarray
+    ids: np.ndarray
+    num_bytes: int
 
 
 class TokenFSM:
@@ -57,28 +63,27 @@ class TokenFSM:
     Args:
         compiled: the byte automaton.
         vocabulary: the tokens.
-        tables: string masks of the vocabulary.
         max_mask_bytes: memory for remembered masks; the least recently used go first.
     """
 
-    def __init__(self, compiled: Compiled, vocabulary: Vocabulary, tables: StringTables, max_mask_bytes: int = _DEFAULT_MASK_BYTES):
+    def __init__(self, compiled: Compiled, vocabulary: Vocabulary, max_mask_bytes: int = _DEFAULT_MASK_BYTES):
         self.vocabulary = vocabulary
         self.start = compiled.start
         self._machine: Machine = compiled.machine
-        self._tables = tables
         self._masks: OrderedDict[int, _Mask] = OrderedDict()
+        self._exits: dict[tuple[int, int], np.ndarray] = {}  # tokens that close a string, by the state after it
         self._steps: dict[tuple[int, int], int] = {}  # transitions taken, by state and token
         self._mask_bytes = 0
         self._max_mask_bytes = max_mask_bytes
-        self._path = np.zeros(vocabulary.trie.max_depth + 2, np.int32)
-        self._status = np.zeros(1, np.int32)
-        self._out = np.zeros(OUT_SIZE, np.int32)
-        self._scratch = np.zeros(vocabulary.row_words, np.int32)
-        self._ids = np.zeros(_NARROW, np.int32)
 
     def cursor(self) -> Cursor:
         """A cursor before the first token."""
         return Cursor(self)
+
+    @property
+    def mask_bytes(self) -> int:
+        """Memory of the remembered masks."""
+        return self._mask_bytes
 
     # --- what cursors ask ------------------------------------------------------------------------------------------
 
@@ -90,11 +95,7 @@ class TokenFSM:
         """
         with self._machine.lock:
             mask = self._mask(state)
-            if mask.is_row:
-                np.copyto(row, mask.data)
-            else:
-                row.fill(0)
-                set_bits(row, mask.data)
+        fill_row(row, mask.base, mask.ids)
 
     def advance(self, state: int, token: int) -> int:
         """The state after the bytes of `token`, or DEAD."""
@@ -148,82 +149,192 @@ class TokenFSM:
         if mask is not None:
             self._masks.move_to_end(state)
             return mask
-        row = self._scratch
-        row.fill(0)
-        nodes = self._machine.nodes
-        if nodes[state, KIND] == SET:
-            rest = state
-            while rest != NIL:
-                member, rest = int(nodes[rest, A]), int(nodes[rest, PARENT])
-                self._add_node(member, row)
-        else:
-            self._add_node(state, row)
+        mask = _MaskMaker(self._machine, self.vocabulary, self._exits).make(state)
         if needs_whole_characters(self._machine, state):
-            self._remove_unfinished(state, row)
-        if self._machine.accepting(state):
-            set_bits(row, self.vocabulary.eos_array)
-        return self._remember(state, row)
-
-    def _remember(self, state: int, row: np.ndarray) -> _Mask:
-        count = unpack(row, self._ids)
-        mask = _Mask(True, row.copy()) if count < 0 else _Mask(False, self._ids[:count].copy())
+            mask = self._without_unfinished(state, mask)
         self._masks[state] = mask
-        self._mask_bytes += mask.data.nbytes
+        self._mask_bytes += mask.num_bytes
         while self._mask_bytes > self._max_mask_bytes and len(self._masks) > 1:
             _, old = self._masks.popitem(last=False)
-            self._mask_bytes -= old.data.nbytes
+            self._mask_bytes -= old.num_bytes
         return mask
 
-    def _remove_unfinished(self, state: int, row: np.ndarray) -> None:
-        """Takes out tokens after which a text might have to end inside a character."""
+    def _without_unfinished(self, state: int, mask: _Mask) -> _Mask:
+        """The mask without tokens after which a text might have to end inside a character."""
+        row = np.zeros(self.vocabulary.row_words, np.int32)
+        fill_row(row, mask.base, mask.ids)
         for token in self.vocabulary.unfinished:
             if row[token >> 5] >> (token & 31) & 1 and self._step(state, token) == DEAD:
                 row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
-
-    def _add_node(self, node: int, row: np.ndarray) -> None:
-        """Sets the tokens that one node allows."""
-        room = self._plain_room(node)
-        if room is _NOT_PLAIN:
-            self._walk(node, self.vocabulary.trie, row)
-            return
-        assert room is None or isinstance(room, int)
-        np.bitwise_or(row, self._tables.plain_row(room), out=row)
-        self._walk(node, self._tables.rest, row)
-
-    def _plain_room(self, node: int) -> int | object | None:
-        """How many more characters of any kind fit into the string at `node`; _NOT_PLAIN where it is no such string."""
-        machine = self._machine
-        kind, a, b, c, parent = (int(x) for x in machine.nodes[node, [KIND, A, B, C, PARENT]])
-        if kind not in (LEAF, KEY, COUNTED):
-            return _NOT_PLAIN
-        if not machine.rows[a, FLAGS] & F_EXPANDED:
-            machine.row_targets(a)
-        row = machine.rows[a]
-        if not row[FLAGS] & F_PLAIN:
-            return _NOT_PLAIN
-        if kind == COUNTED:
-            high = int(machine.table[c + 1])
-            return None if high < 0 else high - b
-        if kind == KEY:
-            allowed = row[KEY_CLASSES]
-            if machine.nodes[parent, KIND] != ARRAY_AFTER:
-                allowed &= machine.table[machine.frames[machine.nodes[parent, A]] + FR_CLASSES]
-            if not allowed or row[KEY_TAILS] != -1 or c != NIL:
-                return _NOT_PLAIN
-        return None
-
-    def _walk(self, node: int, trie: Trie, row: np.ndarray) -> None:
-        self._path[0] = node
-        position, size = 0, len(trie.nodes)
-        while position < size:
-            position = walk(
-                self._machine.memory, trie.nodes, trie.same, trie.subtrees, trie.order, self._path, self._out, row, position, self._status
-            )
-            if position < size:
-                self._machine.serve(int(self._status[0]))
+        return _Mask(row, NO_ROW, row.nbytes)
 
 
-_NOT_PLAIN = object()
+class _MaskMaker:
+    """Makes one mask: shared rows, and ids of the tokens that they lack."""
+
+    def __init__(self, machine: Machine, vocabulary: Vocabulary, exits: dict[tuple[int, int], np.ndarray]):
+        self._machine = machine
+        self._vocabulary = vocabulary
+        self._scratch: Scratch = vocabulary.scratch
+        self._exits = exits
+        self._bases: list[np.ndarray] = []
+        self._count = 0  # ids so far, in scratch.found
+        self._pending: list[int] = []
+
+    def make(self, state: int) -> _Mask:
+        self._pending.append(state)
+        seen: set[int] = set()
+        while self._pending:
+            node = self._pending.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            self._add(node)
+            if self._count > self._vocabulary.vocab_size:
+                self._bases.append(self._row())
+                self._count = 0
+        if self._machine.accepting(state):
+            self._count = add_all(self._vocabulary.eos_array, self._scratch.found, self._count)
+        if len(self._bases) <= 1 and self._count <= _NARROW:
+            ids = self._scratch.found[: self._count].copy()
+            return _Mask(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes)
+        row = self._row()
+        for base in self._bases:
+            row |= base
+        return _Mask(row, NO_ROW, row.nbytes)
+
+    def _row(self) -> np.ndarray:
+        """The ids so far as a row."""
+        row = np.zeros(self._vocabulary.row_words, np.int32)
+        set_bits(row, self._scratch.found[: self._count])
+        return row
+
+    def _add(self, node: int) -> None:
+        """Adds the tokens that one node allows, or leaves further nodes pending whose tokens it allows too."""
+        info, machine = self._scratch.info, self._machine
+        while (code := classify(machine.memory, node, info)) < 0:
+            machine.serve(code)
+        way, a, b, c, after, begins = info.tolist()
+        if way == WALK:
+            self._walk_all(node, self._vocabulary.trie)
+        elif way == IN_LEAF:
+            self._add_leaf(a, b, after)
+            if c:
+                self._pending.append(after)
+        elif way == AT_VALUE:
+            if a >= 0:
+                self._add_leaf(a, b, after)
+            self._add_beginnings(node, begins)
+        elif way == MEMBERS:
+            nodes = machine.nodes
+            while node != NIL:
+                self._pending.append(int(nodes[node, A]))
+                node = int(nodes[node, PARENT])
+        else:
+            tables = self._vocabulary.string_tables[a]
+            if way == STRING:
+                self._add_string(tables, b, c, after)
+            elif way == NAMED:
+                self._add_named(tables, node, after)
+            else:
+                self._bases.append(tables.plain_row(None))
+                self._walk_all(node, tables.closing)
+
+    # --- strings ---------------------------------------------------------------------------------------------------
+
+    def _add_string(self, tables: StringTables, room: int, lack: int, after: int) -> None:
+        if room < 0 and lack == 0:
+            self._bases.append(tables.closable_row)
+            self._count = add_all(self._closing(tables, after), self._scratch.found, self._count)
+        else:
+            high = room if room >= 0 else _UNBOUNDED
+            self._bases.append(tables.plain_row(high))
+            self._add_fitting(tables, after, lack, high)
+
+    def _add_named(self, tables: StringTables, node: int, after: int) -> None:
+        scratch, closing, machine = self._scratch, tables.closing, self._machine
+        path, out, found, status, dropped = scratch.path, scratch.out, scratch.found, scratch.status, scratch.dropped
+        count = walk_names(machine.memory, closing.memory, path, out, found, status, dropped, node, 0, self._count)
+        while count < 0:
+            machine.serve(count)
+            at, done = int(status[POSITION]), int(status[FOUND])
+            count = walk_names(machine.memory, closing.memory, path, out, found, status, dropped, NIL, at, done)
+        self._count = count
+        if not status[DROPPED]:
+            self._bases.append(tables.closable_row)
+            self._count = add_all(self._closing(tables, after), found, self._count)
+        else:
+            self._bases.append(tables.plain_row(None))
+            self._add_fitting(tables, after, 0, _UNBOUNDED)
+            dropped[closing.order] = 0
+
+    def _add_fitting(self, tables: StringTables, after: int, low: int, high: int) -> None:
+        """Adds the tokens that close a string after low to high characters, but for dropped ones."""
+        scratch = self._scratch
+        for ids in (tables.closers, self._closing(tables, after)):
+            self._count = add_fitting(ids, tables.lengths, low, high, scratch.dropped, scratch.found, self._count)
+
+    def _closing(self, tables: StringTables, after: int) -> np.ndarray:
+        """Tokens that close the string and go on from the state `after`."""
+        ids = self._exits.get((after, tables.tidy))
+        if ids is None:
+            before = self._count
+            self._walk_all(after, tables.suffixes)
+            ids = self._exits[after, tables.tidy] = self._scratch.found[before : self._count].copy()
+            self._count = before
+        return ids
+
+    # --- other leaves ----------------------------------------------------------------------------------------------
+
+    def _add_leaf(self, row: int, serial: int, after: int) -> None:
+        """Adds the tokens that a leaf in `row` allows, with `after` what follows it, but for those that begin after it."""
+        table, scratch = self._leaf_table(row, serial), self._scratch
+        if table.base is not NO_ROW:
+            self._bases.append(table.base)
+        self._count = add_all(table.ids, scratch.found, self._count)
+        if table.closing is not None:
+            ids = self._closing(self._vocabulary.string_tables[table.tidy], after)
+            self._count = add_common(ids, table.closing, scratch.found, self._count, scratch.dropped)
+        nodes = self._vocabulary.trie.nodes
+        for exit_node in table.exits:
+            self._walk(after, self._vocabulary.trie, exit_node + 1, int(nodes[exit_node, END]))
+
+    def _leaf_table(self, row: int, serial: int) -> LeafTable:
+        tables, before = self._vocabulary.leaf_tables, self._count
+        table = tables.get(row, serial)
+        if table is None:
+            kept = self._scratch.found[:before].copy()
+            table = tables.make(self._machine, row, serial)
+            self._scratch.found[:before] = kept
+        return table
+
+    def _add_beginnings(self, node: int, begins: int) -> None:
+        """Adds the tokens with which a value begins other than a scalar, or after whitespace."""
+        trie = self._vocabulary.trie
+        for kind, first_bytes in _BEGINNINGS:
+            if begins & kind:
+                for byte in first_bytes:
+                    start, stop = trie.first[byte]
+                    if start < stop:
+                        self._walk(node, trie, start, stop)
+
+    # --- walks -----------------------------------------------------------------------------------------------------
+
+    def _walk_all(self, state: int, trie: Trie) -> None:
+        self._walk(state, trie, 0, len(trie.nodes))
+
+    def _walk(self, state: int, trie: Trie, start: int, stop: int) -> None:
+        """Adds the tokens of the trie nodes from `start` to `stop`, siblings and what is below them, that may be read in `state`."""
+        scratch, machine = self._scratch, self._machine
+        path, out, found, status = scratch.path, scratch.out, scratch.found, scratch.status
+        count = walk(machine.memory, trie.memory, path, out, found, status, state, start, stop, self._count)
+        while count < 0:
+            machine.serve(count)
+            count = walk(machine.memory, trie.memory, path, out, found, status, NIL, int(status[POSITION]), stop, int(status[FOUND]))
+        self._count = count
+
+
+_BEGINNINGS = ((OBJECT, b"{"), (ARRAY, b"["), (QUOTE, b'"'), (SPACE, b"\t\n\r "))
 
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | None = None) -> TokenFSM:
@@ -233,4 +344,4 @@ def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | N
         GrammarError: the constraint admits nothing.
         LimitError: a budget is reached.
     """
-    return TokenFSM(grammar.compile(limits, vocabulary.special_tokens), vocabulary, vocabulary.string_tables)
+    return TokenFSM(grammar.compile(limits, vocabulary.special_tokens), vocabulary)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import types
 
 from ..grammar.kernel_cache import kernel
 
-BYTE, DEPTH, END, TOKEN = range(4)  # columns of Trie.nodes
+BYTE, DEPTH, END, TOKEN, TRIE_NODE = range(5)  # columns of Trie.nodes, and their number
 ASCII, WIDE, FIRST, LAST, SUBTREE = 0, 4, 5, 6, 8  # columns of Trie.subtrees, and their number
 NARROW, TEXT, BROKEN = range(3)  # WIDE: only ASCII below; also well-formed UTF-8; also other bytes
 
@@ -35,6 +36,30 @@ class Trie:
     subtrees: np.ndarray
     order: np.ndarray
     max_depth: int
+
+    @cached_property
+    def memory(self) -> np.ndarray:
+        """int64 [5]: addresses of nodes, same, subtrees and order, and the number of nodes, for kernels."""
+        arrays = (self.nodes, self.same, self.subtrees, self.order)
+        return np.array([*(a.ctypes.data for a in arrays), len(self.nodes)], np.int64)
+
+    @cached_property
+    def first(self) -> tuple[tuple[int, int], ...]:
+        """[256]: first node and end of what begins with each byte."""
+        nodes = [(0, 0)] * 256
+        i = 0
+        while i < len(self.nodes):
+            end = int(self.nodes[i, END])
+            nodes[int(self.nodes[i, BYTE])] = (i, end)
+            i = end
+        return tuple(nodes)
+
+    def below(self, node: int) -> np.ndarray:
+        """Tokens that go on after a node, which ends none of them."""
+        ends, token = 0, int(self.nodes[node, TOKEN])
+        while token >= 0:
+            ends, token = ends + 1, int(self.same[token])
+        return self.order[int(self.subtrees[node, FIRST]) + ends : int(self.subtrees[node, LAST])]
 
     @staticmethod
     def build(tokens: Iterable[tuple[bytes, int]], vocab_size: int) -> Trie:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,8 @@ from .trie import Trie
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+    from .leaf_tables import LeafTables
+    from .scratch import Scratch
     from .string_tables import StringTables
 
 _END_NAMES = ("<|eot_id|>", "<|im_end|>", "<end_of_turn>", "</s>", "<|endoftext|>", "<|end_of_text|>", "<eos>")
@@ -60,6 +63,7 @@ class Vocabulary:
         usable += [None] * (self.vocab_size - len(usable))
         for eos in self.eos_token_ids:
             usable[eos] = None
+        self._scratch = threading.local()
         self.token_bytes: tuple[bytes | None, ...] = tuple(b or None for b in usable)
         named = (special_tokens or {}).items()
         self.special_tokens = {name: i for name, i in named if i < self.vocab_size and i not in self.eos_token_ids}
@@ -116,11 +120,29 @@ class Vocabulary:
         return Trie.build([(b, i) for i, b in enumerate(self.spellings) if b is not None], self.vocab_size)
 
     @cached_property
-    def string_tables(self) -> StringTables:
-        """Masks of plain string characters."""
+    def string_tables(self) -> tuple[StringTables, StringTables]:
+        """Masks inside strings in every spelling, and in the tidy one."""
         from .string_tables import StringTables
 
-        return StringTables(self)
+        return StringTables(self, tidy=False), StringTables(self, tidy=True)
+
+    @cached_property
+    def leaf_tables(self) -> LeafTables:
+        """What tokens do inside leaves that grammars share."""
+        from .leaf_tables import LeafTables
+
+        return LeafTables(self)
+
+    @property
+    def scratch(self) -> Scratch:
+        """Working memory of the calling thread."""
+        try:
+            return self._scratch.value
+        except AttributeError:
+            from .scratch import Scratch
+
+            scratch = self._scratch.value = Scratch(self.vocab_size, self.trie.max_depth)
+            return scratch
 
     @cached_property
     def eos_array(self) -> np.ndarray:

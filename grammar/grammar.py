@@ -14,6 +14,7 @@ from . import json_text
 from .errors import GrammarError, LimitError
 from .json_schema.compile import check_schema, compile_schema
 from .json_schema.document import Document, draft_of
+from .json_schema.expand import Expander
 from .json_schema.keywords import Finding, raise_refused
 from .limits import Limits
 from .machine import Machine, leaf_row
@@ -75,8 +76,9 @@ class Grammar:
             schema: the schema as a mapping, a boolean, JSON text, or a Pydantic model class. The objects of a model have no
                 members beyond their fields unless the model says `extra="allow"`.
             whitespace: "bounded" (at most one space, or a newline and 40 blanks), "compact", "any", or a regex.
-            property_order: "schema" is best for models: declared properties keep their order, undeclared ones wait for the required
-                ones, and what the schema knows is spelt plainly (keys, enums and patterned strings do not escape printable
+            property_order: "schema" is best for models: required properties keep the order of `properties` (or that of `required`
+                where `properties` is alphabetical), members that the schema does not speak of wait for them, optional ones come
+                anywhere, and what the schema knows is spelt plainly (keys, enums and patterned strings do not escape printable
                 ASCII, integers have no exponent). "any" allows every order and every legal spelling.
             separators: exact item and key separators as in `json.dumps`; replaces the whitespace policy.
             draft: "4", "6", "7", "2019-09" or "2020-12"; default by `$schema`.
@@ -92,15 +94,18 @@ class Grammar:
         text, root = _load_schema(schema, limits)
         documents = _load_registry(registry)
         document = Document(root, draft_of(root, draft), documents)
-        raise_refused(check_schema(document, limits))
+        expander = Expander(document, limits)
+        raise_refused(check_schema(expander, only_refused=True))
         spaces = Whitespace.policy(whitespace, _separators(separators), limits)
         any_order = property_order == "any"
+        warm = {limits: expander}  # the first automaton starts from what the check has expanded
 
         def build(limits: Limits) -> Compiled:
-            return Compiled(*compile_schema(document, spaces, any_order=any_order, limits=limits))
+            expander = warm.pop(limits, None) or Expander(document, limits)
+            return Compiled(*compile_schema(expander, spaces, any_order=any_order))
 
         key = json.dumps(["json_schema", text, whitespace, property_order, separators, draft, json_text.dumps(documents)])
-        return Grammar("json_schema", key, build, lambda: list(check_schema(document, limits)))
+        return Grammar("json_schema", key, build, lambda: list(check_schema(Expander(document, limits))))
 
     @staticmethod
     def json_object(*, whitespace: str = "bounded") -> Grammar:

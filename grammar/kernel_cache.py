@@ -16,7 +16,7 @@ from typing import Any
 from numba import njit
 from numba.core import config as numba_config
 
-_SOURCES = ("grammar/kernels.py", "grammar/machine_layout.py", "fsm_cache/walk.py", "fsm_cache/trie.py")
+_SOURCES = ("grammar/kernels.py", "grammar/node_kernels.py", "grammar/machine_layout.py", "fsm_cache/walk.py", "fsm_cache/trie.py")
 
 _config: Any = numba_config
 

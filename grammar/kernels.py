@@ -7,11 +7,8 @@ the compiled code is cached once. See `machine_layout` for the memory and `docs/
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
 from .kernel_cache import kernel
 from .machine_layout import (
@@ -38,13 +35,10 @@ from .machine_layout import (
     FR_CLOSE,
     FR_KEY_ROW,
     FR_LIST,
+    FR_NAMES,
     FR_WORDS,
     GENERIC_STRING,
     GROW,
-    H_BUCKET_MASK,
-    H_NEED,
-    H_NEED_A,
-    H_NEED_B,
     H_NODE_CAPACITY,
     H_NODES,
     H_POSITION,
@@ -61,12 +55,20 @@ from .machine_layout import (
     LEAF,
     MARK,
     MARKED,
-    NEED,
+    NAME,
+    NAME_BYTE,
+    NAME_DEPTH,
+    NAME_ESCAPE,
+    NAME_HI,
+    NAME_LO,
+    NAME_NODE,
+    NAME_OUTCOME,
+    NAME_SIZE,
+    NEED_ESCAPE,
     NEED_FRAME,
     NEED_ROW,
     NEED_TRANSITION,
     NEED_VALUE,
-    NEXT,
     NIL,
     NODE,
     OBJECT_AFTER,
@@ -76,7 +78,6 @@ from .machine_layout import (
     OUTCOME,
     P_ALTERNATIVES,
     P_LIST,
-    P_NULLABLE,
     PARENT,
     POSITION,
     ROW,
@@ -99,83 +100,23 @@ from .machine_layout import (
     B,
     C,
 )
-
-i4 = types.int32
-i4_1 = types.Array(types.int32, 1, "C")
-i4_2 = types.Array(types.int32, 2, "C")
-# nodes, buckets, rows, table, values, frames, transitions, header
-MEMORY = types.Tuple((i4_2, i4_1, i4_2, i4_1, i4_1, i4_1, i4_2, i4_1))
-
-P = types.CPointer(types.int32)
-
-
-def _pointer(_typing, array):
-    """Address of the first element. Inner functions take addresses: an array argument costs seven machine words a call."""
-
-    def codegen(context, builder, signature, args):
-        return context.make_array(signature.args[0])(context, builder, args[0]).data
-
-    return types.CPointer(array.dtype)(array), codegen
-
-
-pointer: Any = intrinsic(_pointer)
-
-
-MAX_MEMBERS = 2048  # members of one union, and pending nodes of one step; beyond, the kernels ask for nothing that helps
-OUT_SIZE = 2 * MAX_MEMBERS
-NODE_MARGIN = 3 * OUT_SIZE  # nodes that one step can make
-
-
-@kernel(i4(P, P, P, i4, i4, i4, i4, i4, i4))
-def make_node(nodes, buckets, header, kind, a, b, c, parent, insert):
-    """The node with these fields; made when absent and `insert`, else -1."""
-    h = np.uint32(kind) * np.uint32(0x9E3779B1)
-    h = (h ^ np.uint32(a)) * np.uint32(0x85EBCA6B)
-    h = (h ^ (h >> np.uint32(15)) ^ np.uint32(b)) * np.uint32(0xC2B2AE35)
-    h = (h ^ (h >> np.uint32(13)) ^ np.uint32(c)) * np.uint32(0x27D4EB2F)
-    h = (h ^ (h >> np.uint32(16)) ^ np.uint32(parent)) * np.uint32(0x165667B1)
-    slot = np.int64((h ^ (h >> np.uint32(15))) & np.uint32(header[H_BUCKET_MASK]))
-    n = buckets[slot]
-    while n >= 0:
-        at = n * NODE
-        same = nodes[at + KIND] == kind and nodes[at + A] == a and nodes[at + B] == b
-        if same and nodes[at + C] == c and nodes[at + PARENT] == parent:
-            return n
-        n = nodes[at + NEXT]
-    if insert == 0:
-        return np.int32(-1)
-    n = header[H_NODES]
-    header[H_NODES] = n + 1
-    nodes[n * NODE + KIND] = kind
-    nodes[n * NODE + A] = a
-    nodes[n * NODE + B] = b
-    nodes[n * NODE + C] = c
-    nodes[n * NODE + PARENT] = parent
-    nodes[n * NODE + NEXT] = buckets[slot]
-    buckets[slot] = n
-    return n
-
-
-@kernel(types.void(P, P, P))
-def rebuild_buckets(nodes, buckets, header):
-    mask = np.uint32(header[H_BUCKET_MASK])
-    for n in range(header[H_NODES]):
-        h = np.uint32(nodes[n * NODE + KIND]) * np.uint32(0x9E3779B1)
-        h = (h ^ np.uint32(nodes[n * NODE + A])) * np.uint32(0x85EBCA6B)
-        h = (h ^ (h >> np.uint32(15)) ^ np.uint32(nodes[n * NODE + B])) * np.uint32(0xC2B2AE35)
-        h = (h ^ (h >> np.uint32(13)) ^ np.uint32(nodes[n * NODE + C])) * np.uint32(0x27D4EB2F)
-        h = (h ^ (h >> np.uint32(16)) ^ np.uint32(nodes[n * NODE + PARENT])) * np.uint32(0x165667B1)
-        slot = np.int64((h ^ (h >> np.uint32(15))) & mask)
-        nodes[n * NODE + NEXT] = buckets[slot]
-        buckets[slot] = np.int32(n)
-
-
-@kernel(i4(P, i4, i4, i4))
-def ask(header, what, a, b):
-    header[H_NEED] = what
-    header[H_NEED_A] = a
-    header[H_NEED_B] = b
-    return np.int32(NEED)
+from .node_kernels import (
+    MAX_MEMBERS,
+    MEMORY,
+    NODE_MARGIN,
+    OUT_SIZE,
+    P,
+    ask,
+    at_address,
+    i4,
+    i4_1,
+    list_members,
+    make_node,
+    pointer,
+    push,
+    rebuild_buckets,
+    union,
+)
 
 
 @kernel(i4(P, P, i4, i4))
@@ -425,37 +366,23 @@ def step_item(nodes, buckets, rows, header, row, text, after, byte, masking):
     return make_node(nodes, buckets, header, ITEM, target, text, 0, after, 1)
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
-def step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
-    """One byte inside an object key. While `masking`, text that cannot repeat a seen key is not remembered."""
-    row = nodes[node * NODE + A]
-    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
-        return ask(header, NEED_ROW, row, 0)
-    target = rows[row * ROW + byte]
-    if target < 0:
-        return np.int32(DEAD)
-    after = nodes[node * NODE + PARENT]
-    frame = nodes[after * NODE + A]
-    extras = nodes[after * NODE + C]
-    frame_at = frames[frame]
-    text = nodes[node * NODE + B]
-    raw = nodes[node * NODE + C]
-    flags = rows[target * ROW + FLAGS]
-    is_item = nodes[after * NODE + KIND] == ARRAY_AFTER
-    if flags & F_KEY_END and is_item:
-        return end_item(nodes, buckets, header, text, after)
-    if flags & F_KEY_END:
-        outcome = rows[target * ROW + OUTCOME]
-        if outcome_allowed(table, frame_at, outcome) == 0:
-            return np.int32(DEAD)
-        if outcome >= CLASS_BASE:
-            if text != OFF:
-                if was_seen(nodes, extras, text):
-                    return np.int32(DEAD)
-                extras = make_node(nodes, buckets, header, EXTRA, text, 0, 0, extras, 1)
-            after = make_node(nodes, buckets, header, OBJECT_AFTER, frame, table[WS_AFTER_VALUE], extras, nodes[after * NODE + PARENT], 1)
-        return make_node(nodes, buckets, header, COLON, outcome, table[WS_BEFORE_COLON], 0, after, 1)
+@kernel(i4(P, i4, i4))
+def name_child(table, at, byte):
+    """The node of a trie of declared names after one more byte, or -1."""
+    end = at + table[at + NAME_SIZE]
+    child = at + NAME_NODE
+    while child < end:
+        if table[child + NAME_BYTE] == byte:
+            return child
+        child += table[child + NAME_SIZE]
+    return np.int32(-1)
 
+
+@kernel(i4(P, P, P, P, P, i4, i4, i4, i4, i4, i4, i4, i4))
+def enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_escape, byte, text, raw, after, masking):
+    """The state in `target`, a row inside a key or a distinct string, after `byte`, or DEAD."""
+    extras = nodes[after * NODE + C]
+    is_item = nodes[after * NODE + KIND] == ARRAY_AFTER
     classes = rows[target * ROW + KEY_CLASSES]
     if not is_item:
         classes &= table[frame_at + FR_CLASSES]
@@ -466,9 +393,9 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
     tails = rows[target * ROW + KEY_TAILS]
     if masking and extras == NIL:
         return make_node(nodes, buckets, header, KEY, target, OFF, NIL, after, 1)
-    if flags & F_ESCAPE:
+    if rows[target * ROW + FLAGS] & F_ESCAPE:
         raw = make_node(nodes, buckets, header, CHAR, byte, 0, 0, raw, 1)
-    elif rows[row * ROW + FLAGS] & F_ESCAPE:
+    elif from_escape:
         if text != OFF:
             text = append_decoded(nodes, buckets, header, text, raw, byte)
         raw = np.int32(NIL)
@@ -481,6 +408,86 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
         if seen >= tails and (is_item or row_allowed(rows, table, target, frame_at) == 0):
             return np.int32(DEAD)
     return make_node(nodes, buckets, header, KEY, target, text, raw, after, 1)
+
+
+@kernel(i4(P, P, P, P, P, i4, i4, i4))
+def end_key(nodes, buckets, table, frames, header, outcome, text, after):
+    """The state after the closing quote of a key, or DEAD."""
+    frame = nodes[after * NODE + A]
+    if outcome_allowed(table, frames[frame], outcome) == 0:
+        return np.int32(DEAD)
+    if outcome >= CLASS_BASE:
+        extras = nodes[after * NODE + C]
+        if text != OFF:
+            if was_seen(nodes, extras, text):
+                return np.int32(DEAD)
+            extras = make_node(nodes, buckets, header, EXTRA, text, 0, 0, extras, 1)
+        after = make_node(nodes, buckets, header, OBJECT_AFTER, frame, table[WS_AFTER_VALUE], extras, nodes[after * NODE + PARENT], 1)
+    return make_node(nodes, buckets, header, COLON, outcome, table[WS_BEFORE_COLON], 0, after, 1)
+
+
+@kernel(i4(P, P, P, P, P, P, i4, i4, i4))
+def step_name(nodes, buckets, rows, table, frames, header, node, byte, masking):
+    """One byte inside a key that is so far the beginning of declared names."""
+    at = nodes[node * NODE + A]
+    text = nodes[node * NODE + B]
+    other = nodes[node * NODE + C]
+    after = nodes[node * NODE + PARENT]
+    frame_at = frames[nodes[after * NODE + A]]
+    if byte == 34:
+        outcome = table[at + NAME_OUTCOME]
+        if outcome < 0:
+            if other < 0 or rows[other * ROW + FLAGS] & F_BOUNDARY == 0:
+                return np.int32(DEAD)
+            outcome = np.int32(CLASS_BASE)
+        return end_key(nodes, buckets, table, frames, header, outcome, text, after)
+    if byte == 92:
+        row = table[at + NAME_ESCAPE]
+        if row < 0:
+            return ask(header, NEED_ESCAPE, at, 0)
+        if row > 0:
+            return enter_key_row(nodes, buckets, rows, table, header, row, frame_at, 0, byte, text, NIL, after, masking)
+    target = np.int32(DEAD)
+    if other >= 0:
+        if rows[other * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, other, 0)
+        target = rows[other * ROW + byte]
+    child = name_child(table, at, byte)
+    if child < 0:
+        if target < 0:
+            return np.int32(DEAD)
+        return enter_key_row(nodes, buckets, rows, table, header, target, frame_at, 0, byte, text, NIL, after, masking)
+    if other < 0:
+        if any_allowed(table, frame_at, table[child + NAME_LO], table[child + NAME_HI]) == 0:
+            return np.int32(DEAD)
+    elif masking and nodes[after * NODE + C] == NIL:
+        text = np.int32(OFF)
+    elif text != OFF:
+        text = make_node(nodes, buckets, header, CHAR, byte, 0, 0, text, np.int32(1 - masking))
+        if text < 0:
+            text = np.int32(OFF)
+    return make_node(nodes, buckets, header, NAME, child, text, target, after, 1)
+
+
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
+def step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
+    """One byte inside an object key. While `masking`, text that cannot repeat a seen key is not remembered."""
+    row = nodes[node * NODE + A]
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, row, 0)
+    target = rows[row * ROW + byte]
+    if target < 0:
+        return np.int32(DEAD)
+    after = nodes[node * NODE + PARENT]
+    text = nodes[node * NODE + B]
+    if rows[target * ROW + FLAGS] & F_KEY_END:
+        if nodes[after * NODE + KIND] == ARRAY_AFTER:
+            return end_item(nodes, buckets, header, text, after)
+        return end_key(nodes, buckets, table, frames, header, rows[target * ROW + OUTCOME], text, after)
+    frame_at = frames[nodes[after * NODE + A]]
+    from_escape = np.int32(rows[row * ROW + FLAGS] & F_ESCAPE)
+    raw = nodes[node * NODE + C]
+    return enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_escape, byte, text, raw, after, masking)
 
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
@@ -575,7 +582,7 @@ def begin_item(nodes, buckets, rows, table, values, frames, transitions, header,
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4))
 def step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count):
-    """First byte after a place in a context-free grammar, without what follows a nullable one. Answers the count, or a code."""
+    """First byte after a place in a context-free grammar. Answers the count, or a code."""
     at = values[nodes[node * NODE + A]]
     parent = nodes[node * NODE + PARENT]
     alternatives = table[at + P_ALTERNATIVES]
@@ -589,7 +596,9 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
         if target >= 0:
             inner = parent
             for k in range(pushes):
-                inner = make_node(nodes, buckets, header, POSITION, table[at + 1 + pushes - k], 0, 0, inner, 1)
+                inner = push(nodes, buckets, header, table[at + 1 + pushes - k], inner)
+                if inner < 0:
+                    return inner
             out[count] = inner if target == FINAL_ROW else make_node(nodes, buckets, header, LEAF, target, 0, 0, inner, 1)
             count += 1
             if count + 4 > MAX_MEMBERS:
@@ -606,9 +615,9 @@ def begin_fork(nodes, buckets, table, values, header, node, out, first, count):
         return ask(header, NEED_VALUE, nodes[node * NODE + A], 0)
     parent = nodes[node * NODE + PARENT]
     alternatives = table[at]
-    at += 1
-    if count + alternatives > MAX_MEMBERS:
+    if alternatives > MAX_MEMBERS:
         return ask(header, 0, 0, 0)
+    at += 1
     for _ in range(alternatives):
         elements = table[at]
         at += 1
@@ -616,8 +625,9 @@ def begin_fork(nodes, buckets, table, values, header, node, out, first, count):
         for _ in range(elements):
             inner = make_node(nodes, buckets, header, table[at], table[at + 1], table[at + 2], table[at + 3], inner, 1)
             at += 4
-        out[first + count] = inner
-        count += 1
+        count = list_members(nodes, inner, out, np.int32(first + count), np.int32(OUT_SIZE)) - first
+        if count < 0:
+            return ask(header, 0, 0, 0)
     return count
 
 
@@ -644,6 +654,9 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
     """Whether an object (any of its nodes) can take one more key."""
     at = frames[nodes[node * NODE + A]]
     row = table[at + FR_KEY_ROW]
+    names = table[at + FR_NAMES]
+    if names >= 0 and any_allowed(table, at, table[names + NAME_LO], table[names + NAME_HI]):
+        return np.int32(1)
     if row < 0:
         return np.int32(0)
     if row_allowed(rows, table, row, at):
@@ -654,27 +667,6 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
     if tails > 0 and seen_below(nodes, nodes[node * NODE + C], NIL) >= tails:
         return np.int32(0)
     return np.int32(1)
-
-
-@kernel(i4(P, P, P, P, i4))
-def union(nodes, buckets, header, members, count):
-    """The state that is the union of `members[:count]` (sorted here in place)."""
-    for i in range(1, count):
-        x = members[i]
-        j = i - 1
-        while j >= 0 and members[j] > x:
-            members[j + 1] = members[j]
-            j -= 1
-        members[j + 1] = x
-    rest = np.int32(NIL)
-    distinct = 0
-    for i in range(count):
-        if i == 0 or members[i] != members[i - 1]:
-            distinct += 1
-            rest = make_node(nodes, buckets, header, SET, members[i], 0, 0, rest, 1)
-    if distinct == 1:
-        return members[0]
-    return rest
 
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
@@ -743,7 +735,13 @@ def step_object(nodes, buckets, rows, table, values, frames, transitions, header
     if kind == OBJECT_AFTER:
         return make_node(nodes, buckets, header, OBJECT_COMMA, a, table[WS_AFTER_COMMA], extras, parent, 1)
     back = make_node(nodes, buckets, header, OBJECT_AFTER, a, table[WS_AFTER_VALUE], extras, parent, 1)
-    return make_node(nodes, buckets, header, KEY, table[at + FR_KEY_ROW], NIL, NIL, back, 1)
+    row = table[at + FR_KEY_ROW]
+    names = table[at + FR_NAMES]
+    if names < 0:
+        return make_node(nodes, buckets, header, KEY, row, NIL, NIL, back, 1)
+    if row < 0 or table[at + FR_CLASSES] == 0:
+        return make_node(nodes, buckets, header, NAME, names, OFF, -1, back, 1)
+    return make_node(nodes, buckets, header, NAME, names, NIL, row, back, 1)
 
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P))
@@ -753,22 +751,15 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
         return np.int32(GROW)
     half = MAX_MEMBERS
     pending = np.int32(0)  # nodes still to step lie in out[half:half + pending]
-    if nodes[state * NODE + KIND] == SET:
-        while state != NIL:
-            if pending + 2 > half:
-                return ask(header, 0, 0, 0)
-            out[half + pending] = nodes[state * NODE + A]
-            pending += 1
-            state = nodes[state * NODE + PARENT]
-    else:
-        out[half] = state
-        pending = np.int32(1)
+    pending = list_members(nodes, state, out, np.int32(half), np.int32(OUT_SIZE)) - half
+    if pending < 0:
+        return ask(header, 0, 0, 0)
     count = np.int32(0)
     while pending > 0:
         pending -= 1
         node = out[half + pending]
         kind = nodes[node * NODE + KIND]
-        if count + 4 > half or pending + 2 > half:
+        if count + 4 > half:
             return ask(header, 0, 0, 0)  # a union beyond every budget
         if kind == LEAF:
             row = nodes[node * NODE + A]
@@ -782,8 +773,9 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 out[count] = make_node(nodes, buckets, header, LEAF, target, 0, 0, nodes[node * NODE + PARENT], 1)
                 count += 1
             if rows[row * ROW + FLAGS] & F_ACCEPT:
-                out[half + pending] = nodes[node * NODE + PARENT]
-                pending += 1
+                pending = list_members(nodes, nodes[node * NODE + PARENT], out, np.int32(half + pending), np.int32(OUT_SIZE)) - half
+                if pending < 0:
+                    return ask(header, 0, 0, 0)
             continue
         if kind == MARK:
             continue  # a parser passes marks between steps, nothing else has any
@@ -797,19 +789,16 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
             if count < 0:
                 return count
             if rows[nodes[node * NODE + A] * ROW + FLAGS] & F_ACCEPT:
-                out[half + pending] = nodes[node * NODE + PARENT]
-                pending += 1
+                pending = list_members(nodes, nodes[node * NODE + PARENT], out, np.int32(half + pending), np.int32(OUT_SIZE)) - half
+                if pending < 0:
+                    return ask(header, 0, 0, 0)
             continue
         if kind == POSITION:
-            at = values[nodes[node * NODE + A]]
-            if at < 0:
+            if values[nodes[node * NODE + A]] < 0:
                 return ask(header, NEED_VALUE, nodes[node * NODE + A], 0)
             count = step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count)
             if count < 0:
                 return count
-            if table[at + P_NULLABLE]:
-                out[half + pending] = nodes[node * NODE + PARENT]
-                pending += 1
             continue
         if kind == ITEM:
             row = nodes[node * NODE + A]
@@ -825,6 +814,8 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
             result = step_item(nodes, buckets, rows, header, row, text, parent, byte, masking)
         elif kind == COUNTED:
             result = step_counted(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
+        elif kind == NAME:
+            result = step_name(nodes, buckets, rows, table, frames, header, node, byte, masking)
         elif kind == KEY:
             result = step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
         else:
@@ -874,7 +865,7 @@ GOES_ON = 2
 
 
 @kernel(i4(P, P, P, P, P, P, i4, P, P))
-def rest_of(nodes, buckets, rows, table, values, header, state, out, found):
+def look_ahead(nodes, buckets, rows, table, values, header, state, out, found):
     """Follows what can be passed without a byte. Answers the number of marks met, in out[:count], or a code.
 
     Sets found[0] to the sum of MAY_END, if the text may end before any mark, and GOES_ON, if more of it can be read before any mark.
@@ -885,23 +876,17 @@ def rest_of(nodes, buckets, rows, table, values, header, state, out, found):
     half = np.int32(MAX_MEMBERS)
     found[0] = np.int32(0)
     count = np.int32(0)
-    out[half] = state
-    pending = np.int32(1)
+    pending = list_members(nodes, state, out, half, np.int32(OUT_SIZE)) - half
+    if pending < 0:
+        return ask(header, 0, 0, 0)
     while pending > 0:
         pending -= 1
         node = out[half + pending]
         kind = nodes[node * NODE + KIND]
         row = nodes[node * NODE + A]
-        if pending + 2 > half or count + 1 > half:
-            return ask(header, 0, 0, 0)
-        if kind == SET:
-            out[half + pending] = nodes[node * NODE + A]
-            pending += 1
-            if nodes[node * NODE + PARENT] != NIL:
-                out[half + pending] = nodes[node * NODE + PARENT]
-                pending += 1
-            continue
         if kind == MARK:
+            if count + 1 > half:
+                return ask(header, 0, 0, 0)
             out[count] = node
             count += 1
             continue
@@ -909,14 +894,6 @@ def rest_of(nodes, buckets, rows, table, values, header, state, out, found):
             pending = begin_fork(nodes, buckets, table, values, header, node, out, half, pending)
             if pending < 0:
                 return pending
-            continue
-        if kind == POSITION:
-            if values[row] < 0:
-                return ask(header, NEED_VALUE, row, 0)
-            found[0] |= GOES_ON
-            if table[values[row] + P_NULLABLE]:
-                out[half + pending] = nodes[node * NODE + PARENT]
-                pending += 1
             continue
         if kind == END:
             row = nodes[node * NODE + B]
@@ -931,8 +908,9 @@ def rest_of(nodes, buckets, rows, table, values, header, state, out, found):
             if kind == END:
                 found[0] |= MAY_END
             else:
-                out[half + pending] = nodes[node * NODE + PARENT]
-                pending += 1
+                pending = list_members(nodes, nodes[node * NODE + PARENT], out, half + pending, np.int32(OUT_SIZE)) - half
+                if pending < 0:
+                    return ask(header, 0, 0, 0)
     return count
 
 
@@ -941,10 +919,9 @@ def rest_of(nodes, buckets, rows, table, values, header, state, out, found):
 
 @kernel(types.UniTuple(P, 8)(MEMORY))
 def addresses(memory):
-    nodes, buckets, rows, table, values, frames, transitions, header = memory
     return (
-        pointer(nodes), pointer(buckets), pointer(rows), pointer(table),
-        pointer(values), pointer(frames), pointer(transitions), pointer(header),
+        at_address(memory[0]), at_address(memory[1]), at_address(memory[2]), at_address(memory[3]),
+        at_address(memory[4]), at_address(memory[5]), at_address(memory[6]), at_address(memory[7]),
     )  # fmt: skip
 
 
@@ -957,7 +934,16 @@ def ends_and_marks(memory, state, out, found):
         found: [1], set to the sum of MAY_END and GOES_ON where the text may end, or go on, without passing a mark.
     """
     nodes, buckets, rows, table, values, _, _, header = addresses(memory)
-    return rest_of(nodes, buckets, rows, table, values, header, state, pointer(out), pointer(found))
+    return look_ahead(nodes, buckets, rows, table, values, header, state, pointer(out), pointer(found))
+
+
+@kernel(i4(MEMORY, i4_1, i4))
+def union_of(memory, out, count):
+    """The union of the states out[:count], or a code. `out` has OUT_SIZE ints."""
+    nodes, buckets, _, _, _, _, _, header = addresses(memory)
+    if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
+        return np.int32(GROW)
+    return union(nodes, buckets, header, pointer(out), count)
 
 
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
@@ -988,7 +974,7 @@ def run_to_mark(memory, state, data, position, out, found):
         byte = np.int32(data[i])
         target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
         if target >= 0:
-            marks = rest_of(nodes, buckets, rows, table, values, header, target, members, pointer(found))
+            marks = look_ahead(nodes, buckets, rows, table, values, header, target, members, pointer(found))
             if marks > 0:
                 header[H_POSITION] = np.int32(i + 1)
                 header[H_STATE] = target
@@ -1010,6 +996,13 @@ def intern_node(memory, kind, a, b, c, parent):
     return make_node(nodes, buckets, header, kind, a, b, c, parent, np.int32(1))
 
 
+@kernel(i4(MEMORY, i4, i4))
+def push_position(memory, position, parent):
+    """The state before a place (2 * value + nullable) that `parent` follows, or GROW."""
+    nodes, buckets, _, _, _, _, _, header = addresses(memory)
+    return push(nodes, buckets, header, position, parent)
+
+
 @kernel(i4(MEMORY, i4))
 def mask_state(memory, state):
     """A state with the same mask: inside a key or a distinct item, text that begins nothing seen before does not matter; in a
@@ -1020,15 +1013,18 @@ def mask_state(memory, state):
         if header[H_NODES] + 1 >= header[H_NODE_CAPACITY]:
             return np.int32(GROW)
         return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], 0, 0, nodes[state * NODE + PARENT], np.int32(1))
-    if kind not in (KEY, ITEM) or nodes[state * NODE + C] != NIL or nodes[state * NODE + B] == OFF:
+    if kind not in (KEY, ITEM, NAME) or nodes[state * NODE + B] == OFF:
         return state
+    rest = nodes[state * NODE + C]
+    if kind != NAME and rest != NIL:
+        return state  # inside an escape
     parent = nodes[state * NODE + PARENT]
     seen = nodes[parent * NODE + C]
     if seen != NIL and seen_below(nodes, seen, nodes[state * NODE + B]) > 0:
         return state
     if header[H_NODES] + 1 >= header[H_NODE_CAPACITY]:
         return np.int32(GROW)
-    return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], OFF, NIL, parent, np.int32(1))
+    return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], OFF, rest, parent, np.int32(1))
 
 
 @kernel(types.void(MEMORY))
@@ -1036,6 +1032,59 @@ def rehash_nodes(memory):
     """Enters all nodes into `buckets` (all -1), after the arrays have grown."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     rebuild_buckets(nodes, buckets, header)
+
+
+@kernel(i4(u1_1, i4_1, i4_1, i4, i4, i4_1, i4_1))
+def build_names(data, ends, cuts, tidy, owner, out, path):
+    """Writes the trie of sorted names to `out`; answers the ints written. See `machine_layout` for its nodes.
+
+    Args:
+        data, ends: raw bytes of the names, each up to the first character that only an escape can spell.
+        cuts: 1 where a name goes on with such a character.
+        tidy: whether other characters are escaped only beyond ASCII.
+        owner: who makes rows for escapes.
+        path: scratch, one int per depth.
+    """
+    out[NAME_LO] = 0
+    out[NAME_OUTCOME] = -1
+    out[NAME_ESCAPE] = 0
+    out[NAME_DEPTH] = 0
+    path[0] = 0
+    used = np.int32(NAME_NODE)
+    depth = 0  # path[0:depth + 1] is open
+    start = 0
+    unknown = np.int32(-1 - owner)
+    for name in range(ends.shape[0]):
+        length = ends[name] - start
+        common = 0
+        while common < length and common < depth and out[path[common + 1] + NAME_BYTE] == data[start + common]:
+            common += 1
+        while depth > common:
+            out[path[depth] + NAME_SIZE] = used - path[depth]
+            out[path[depth] + NAME_HI] = name
+            depth -= 1
+        for d in range(common, length):
+            byte = np.int32(data[start + d])
+            if byte & 0xC0 != 0x80 and (tidy == 0 or byte >= 0x7F):
+                out[path[d] + NAME_ESCAPE] = unknown
+            path[d + 1] = used
+            out[used + NAME_BYTE] = byte
+            out[used + NAME_LO] = np.int32(name)
+            out[used + NAME_OUTCOME] = -1
+            out[used + NAME_ESCAPE] = 0
+            out[used + NAME_DEPTH] = np.int32(d + 1)
+            used += NAME_NODE
+        depth = length
+        if cuts[name]:
+            out[path[depth] + NAME_ESCAPE] = unknown
+        else:
+            out[path[depth] + NAME_OUTCOME] = np.int32(name)
+        start = ends[name]
+    while depth >= 0:
+        out[path[depth] + NAME_SIZE] = used - path[depth]
+        out[path[depth] + NAME_HI] = ends.shape[0]
+        depth -= 1
+    return used
 
 
 @kernel(types.void(MEMORY, i4, i4, i4))

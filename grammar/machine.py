@@ -6,9 +6,9 @@ value, a frame or a transition. Each thing is made at most once and only when so
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -16,15 +16,13 @@ import numpy as np
 from . import kernels
 from .errors import LimitError
 from .languages import CharAutomaton
+from .leaves import Leaf, WordRows, scalar_start, shared_leaf, whitespace_rows
 from .limits import Limits
-from .lowering import ANY_STRING, Lowering, key_end_flags
+from .lowering import GENERIC_STRING_ROW, KeyAutomaton, Lowering
 from .machine_layout import (
     DEAD,
     END,
-    F_ACCEPT,
-    F_EXPANDED,
     FINAL_ROW,
-    FLAGS,
     FORK,
     GENERIC_STRING,
     GROW,
@@ -41,7 +39,13 @@ from .machine_layout import (
     KIND,
     LEAF,
     MARKED,
+    NAME_DEPTH,
+    NAME_ESCAPE,
+    NAME_HI,
+    NAME_LO,
+    NAME_NODE,
     NEED,
+    NEED_ESCAPE,
     NEED_FRAME,
     NEED_ROW,
     NEED_TRANSITION,
@@ -49,21 +53,15 @@ from .machine_layout import (
     NIL,
     NODE,
     PARENT,
-    POSITION,
-    ROW,
     SET,
     SETTINGS_SIZE,
     VALUE,
-    WS_AFTER_COLON,
-    WS_AFTER_COMMA,
-    WS_AFTER_VALUE,
-    WS_BEFORE_COLON,
-    WS_OPEN,
     WS_OUTER_AFTER,
     WS_OUTER_BEFORE,
     A,
 )
-from .whitespace import NONE, Whitespace
+from .row_store import STORE
+from .whitespace import Whitespace
 
 if TYPE_CHECKING:
     from .counted_text import CountedText
@@ -85,12 +83,10 @@ class PositionParts(NamedTuple):
     """What can follow a place in a context-free grammar.
 
     Attributes:
-        nullable: the place may read nothing, so that what stands after it may come at once.
-        alternatives: `(row, positions)`: a terminal that begins with `row` (a leaf row), then the positions, first one first.
-            None of the positions may be reached again before a terminal is read (no left recursion).
+        alternatives: `(row, positions)`: a terminal that begins with `row` (a leaf row), then the positions (numbers of
+            `Machine.new_position`), first one first. None of them may be reached again before a terminal is read (no left recursion).
     """
 
-    nullable: bool
     alternatives: Sequence[tuple[int, Sequence[int]]]
 
 
@@ -133,10 +129,11 @@ class ObjectFrame(NamedTuple):
 
     Attributes:
         can_close: `}` is allowed.
-        key_row: row after the opening quote of a key; None if no key can come.
+        key_row: row after the opening quote of a key; with `names`, of a key that is none of them. None if no such key can come.
         classes: bit set of allowed classes of undeclared keys.
         declared: bit set (a Python int) of allowed declared keys, by sorted index.
         count: number of declared keys.
+        names: trie of the declared keys (`Machine.new_names`); None where `key_row` reads them too.
     """
 
     can_close: bool
@@ -144,6 +141,7 @@ class ObjectFrame(NamedTuple):
     classes: int
     declared: int
     count: int
+    names: int | None = None
 
 
 class ArrayFrame(NamedTuple):
@@ -156,21 +154,11 @@ class ArrayFrame(NamedTuple):
 Transition = Sequence[tuple[int, int]]  # (value, next frame)
 
 
-_COMMON_STRING_ROWS = 8  # rows of any string that are made in advance: the string itself, inside UTF-8, after a backslash
+# What stands in the declared names [lo, hi) after their first `depth` characters may be spelled with an escape: the row after its
+# backslash.
+EscapeMaker = Callable[[int, int, int], int]
 
-
-class _CommonRows(NamedTuple):
-    """Rows made once per whitespace policy. `open_rows` has the key of each row that is still to be filled by `strings`, else None."""
-
-    rows: np.ndarray
-    settings: np.ndarray
-    open_rows: list[object]
-    strings: Lowering
-
-
-@lru_cache(maxsize=32)
-def _common_rows(whitespace: Whitespace) -> _CommonRows:
-    return Machine.common_rows(whitespace)
+_NOT_RAW = re.compile('[\x00-\x1f"\\\\\ud800-\udfff]')  # characters that only an escape can spell, or nothing
 
 
 class Machine:
@@ -185,16 +173,10 @@ class Machine:
     """
 
     def __init__(self, whitespace: Whitespace | None = None, limits: Limits | None = None):
-        self._clear(limits or Limits())
-        self.node(NIL, 0, 0, 0, 0)
-        self._start_from(_common_rows(whitespace or Whitespace.policy("compact")))
-
-    def _clear(self, limits: Limits) -> None:
-        self.limits = limits
+        self.limits = limits or Limits()
         self.lock = threading.RLock()
         self.nodes = np.zeros((1 << 14, NODE), np.int32)
-        self.buckets = np.full(1 << 14, -1, np.int32)
-        self.rows = np.zeros((32, ROW), np.int32)
+        self.buckets = np.full(1 << 12, -1, np.int32)
         self.table = np.zeros(1 << 10, np.int32)
         self.values = np.full(64, -1, np.int32)
         self.frames = np.full(64, -1, np.int32)
@@ -203,64 +185,22 @@ class Machine:
         self._out = np.zeros(kernels.OUT_SIZE, np.int32)
         self._found = np.zeros(1, np.int32)
         self.counted_texts: list[CountedText] = []
-        self._row_makers: list[tuple[Lowering, object] | None] = []
         self._value_makers: list[Callable[[], ValueParts | PositionParts | ForkParts]] = []
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
         self._transition_makers: dict[int, Callable[[int], Transition]] = {}
-        self._key_ends: dict[int, int] = {}
+        self._name_tries: list[tuple[Sequence[str], EscapeMaker]] = []
+        self._held: set[object] = set()  # whoever owns rows that this grammar can reach
+        self._num_rows = 0
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
-        self.memory = self._pack()
+        self._pack()
+        self.node(NIL, 0, 0, 0, 0)
+        places = whitespace_rows(whitespace or Whitespace.policy("compact"))
+        self.table[: len(places.rows)] = places.rows
+        self.table[GENERIC_STRING] = GENERIC_STRING_ROW
+        self._held.update(places.leaves)
 
     # --- construction ----------------------------------------------------------------------------------------------
-
-    def _start_from(self, common: _CommonRows) -> None:
-        """Copies the rows that every grammar of one whitespace policy begins with."""
-        count = len(common.rows)
-        self.rows = np.zeros((count + 32, ROW), np.int32)
-        self.rows[:count] = common.rows
-        self.table[:SETTINGS_SIZE] = common.settings
-        self.generic_string_row = int(common.settings[GENERIC_STRING])
-        if common.open_rows:
-            strings = common.strings.copy_for(self)
-            self._row_makers = [None if key is None else (strings, key) for key in common.open_rows]
-        self.memory = self._pack()
-
-    @staticmethod
-    def common_rows(ws: Whitespace) -> _CommonRows:
-        """Makes them: the final row, whitespace, and the JSON string of any characters except its rarer escapes."""
-        machine = object.__new__(Machine)
-        machine._clear(Limits())
-        final = machine._bare_row()
-        assert final == FINAL_ROW
-        machine.rows[final, :256] = DEAD
-        machine.rows[final, FLAGS] = F_EXPANDED | F_ACCEPT
-        settings = np.zeros(SETTINGS_SIZE, np.int32)
-        rows: dict[int, int] = {id(NONE): FINAL_ROW}
-        places = {
-            WS_OUTER_BEFORE: ws.before,
-            WS_OUTER_AFTER: ws.after,
-            WS_OPEN: ws.opened,
-            WS_AFTER_VALUE: ws.after_value,
-            WS_AFTER_COMMA: ws.after_comma,
-            WS_BEFORE_COLON: ws.before_colon,
-            WS_AFTER_COLON: ws.after_colon,
-        }
-        for place, automaton in places.items():
-            if id(automaton) not in rows:
-                rows[id(automaton)] = Lowering(machine, automaton, json=False).start_row()
-            settings[place] = rows[id(automaton)]
-        row = 0
-        while row < len(machine._row_makers):
-            machine.row_targets(row)
-            row += 1
-        strings = Lowering(machine, ANY_STRING, json=True)
-        settings[GENERIC_STRING] = strings.start_row()
-        while row < len(machine._row_makers) and row < settings[GENERIC_STRING] + _COMMON_STRING_ROWS:
-            machine.row_targets(row)
-            row += 1
-        open_rows = [None if maker is None else maker[1] for maker in machine._row_makers]
-        return _CommonRows(machine.rows[: len(open_rows)].copy(), settings, open_rows, strings)
 
     def members(self, state: int) -> list[int]:
         """The nodes that a state is the union of."""
@@ -272,12 +212,14 @@ class Machine:
             state = int(self.nodes[state, PARENT])
         return found
 
-    def union(self, members: Sequence[int]) -> int:
-        """The state that is the union of at least one node."""
-        state = NIL
-        for member in sorted(set(members)):
-            state = self.node(SET, member, 0, 0, state)
-        return state if int(self.nodes[state, PARENT]) != NIL else int(self.nodes[state, A])
+    def union(self, states: Sequence[int]) -> int:
+        """The union of at least one state."""
+        while True:
+            self._out[: len(states)] = states
+            result = int(kernels.union_of(self.memory, self._out, len(states)))
+            if result >= 0:
+                return result
+            self.serve(result)
 
     def node(self, kind: int, a: int, b: int, c: int, parent: int) -> int:
         """The node with these fields, made when absent."""
@@ -289,9 +231,10 @@ class Machine:
         """State before a whole text whose language is a leaf row."""
         return self.node(LEAF, row, 0, 0, self.node(END, 0, FINAL_ROW, 0, NIL))
 
-    def start_of_sentence(self, position: int) -> int:
-        """State before a whole text that a position of a context-free grammar derives."""
-        return self.node(POSITION, position, 0, 0, self.node(END, 0, FINAL_ROW, 0, NIL))
+    def start_of_sentence(self, position: int | None) -> int:
+        """State before a whole text that a position of a context-free grammar derives; None for the empty text only."""
+        end = self.node(END, 0, FINAL_ROW, 0, NIL)
+        return end if position is None else int(kernels.push_position(self.memory, position, end))
 
     def start_of_fork(self, fork: int) -> int:
         """State before a whole text that a fork begins."""
@@ -302,53 +245,55 @@ class Machine:
         end = self.node(END, 0, int(self.table[WS_OUTER_AFTER]), 0, NIL)
         return self.node(VALUE, value, int(self.table[WS_OUTER_BEFORE]), 0, end)
 
-    def _bare_row(self) -> int:
-        row = len(self._row_makers)
-        if row >= self.limits.max_states:
-            raise LimitError(f"the constraint needs more than {self.limits.max_states} leaf states (max_states)")
-        if row >= len(self.rows):
-            self.rows = _doubled(self.rows, 0)
-            self.memory = self._pack()
-        self._row_makers.append(None)
-        return row
+    def lower(self, automaton: CharAutomaton, *, json: bool, tidy: bool = False, keys: KeyAutomaton | None = None) -> Lowering:
+        """Rows of an automaton that only this grammar uses."""
+        lowering = Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits, store_bits=self.append_bits)
+        self._held.add(lowering)
+        return lowering
 
-    def new_row(self, lowering: Lowering, key: object) -> int:
-        """A row that `lowering` fills when a step first needs it."""
-        row = self._bare_row()
-        self._row_makers[row] = (lowering, key)
-        self.rows[row, FLAGS] = lowering.early_flags(key)  # pyright: ignore[reportArgumentType]
-        return row
+    def shared_row(self, key: Hashable, make: Callable[[], CharAutomaton], *, json: bool, tidy: bool = False, is_key: bool = False) -> int:
+        """Start row of a leaf that grammars share: `key` says which one, `make` makes its automaton (a key automaton if `is_key`) if
+        none has it yet."""
 
-    def key_end_row(self, outcome: int) -> int:
-        """The row that ends a key with this outcome."""
-        row = self._key_ends.get(outcome)
-        if row is None:
-            row = self._key_ends[outcome] = self._bare_row()
-            key_end_flags(self.rows, row, outcome)
-        return row
+        def lower() -> Lowering:
+            automaton = make()
+            keys = automaton if is_key and isinstance(automaton, KeyAutomaton) else None
+            return Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits)
+
+        return self._hold(shared_leaf((key, json, tidy, self.limits), lower))
+
+    def words_row(self, key: Hashable, words: Sequence[str]) -> int:
+        """Start row of a string that is one of some words; see `WordRows`."""
+        return self._hold(shared_leaf((key, "words"), lambda: WordRows(words)))
+
+    def hold(self, leaf: Lowering) -> None:
+        """Keeps rows that this grammar can reach."""
+        self._held.add(leaf)
+
+    def _hold(self, leaf: Leaf) -> int:
+        self._held.add(leaf)
+        return leaf.start_row()
 
     def scalar_row(self, targets: dict[int, int]) -> int:
-        """A complete row with these targets by byte: how a scalar value begins."""
-        row = self._bare_row()
-        line = self.rows[row]
-        line[:256] = DEAD
-        for byte, target in targets.items():
-            line[byte] = target
-        line[FLAGS] = F_EXPANDED
-        return row
+        """A complete row with these targets by byte: how a scalar value begins. Grammars share it."""
+        start = scalar_start(tuple(targets.items()))
+        self._held.add(start)
+        return start.row
 
     def row_targets(self, row: int) -> np.ndarray:
         """The 256 targets of a row, filled if need be."""
-        if not self.rows[row, FLAGS] & F_EXPANDED:
-            self._fill_row(row)
-        return self.rows[row, :256]
+        return STORE.targets(row)
+
+    def new_position(self, maker: Callable[[], PositionParts], nullable: bool) -> int:
+        """A place in a context-free grammar that may read nothing if `nullable`."""
+        return 2 * self.new_value(maker) + nullable
 
     def new_value(self, maker: Callable[[], ValueParts | PositionParts | ForkParts]) -> int:
-        """A value, a position or a fork, made when a step first needs it."""
+        """A value or a fork, made when a step first needs it."""
         value = len(self._value_makers)
         if value == len(self.values):
             self.values = _doubled(self.values, -1)
-            self.memory = self._pack()
+            self._pack()
         self._value_makers.append(maker)
         return value
 
@@ -357,11 +302,36 @@ class Machine:
         frame = len(self._frame_makers)
         if frame == len(self.frames):
             self.frames = _doubled(self.frames, -1)
-            self.memory = self._pack()
+            self._pack()
         self._frame_makers.append(maker)
         if on_key is not None:
             self._transition_makers[frame] = on_key
         return frame
+
+    def new_names(self, names: Sequence[str], *, tidy: bool, escapes: EscapeMaker) -> int:
+        """The trie of declared names, sorted by code point.
+
+        Args:
+            names: outcome i is `names[i]`.
+            tidy: printable ASCII characters are never escaped.
+            escapes: makes rows where an escape can come.
+        """
+        raw: list[bytes] = []
+        cuts = np.zeros(len(names), np.int32)
+        for i, name in enumerate(names):
+            special = _NOT_RAW.search(name)
+            cuts[i] = special is not None
+            raw.append((name if special is None else name[: special.start()]).encode())
+        data = b"".join(raw)
+        if len(data) > self.limits.max_nodes:
+            raise LimitError(f"the names of an object need more than {self.limits.max_nodes} nodes (max_nodes)")
+        ends = np.cumsum([len(b) for b in raw], dtype=np.int32)
+        out = np.empty((len(data) + 1) * NAME_NODE, np.int32)
+        path = np.zeros(max(map(len, raw), default=0) + 1, np.int32)
+        owner = len(self._name_tries)
+        used = kernels.build_names(np.frombuffer(data, np.uint8), ends, cuts, int(tidy), owner, out, path)
+        self._name_tries.append((names, escapes))
+        return self._append(out[:used])
 
     # --- stepping --------------------------------------------------------------------------------------------------
 
@@ -444,15 +414,28 @@ class Machine:
             self._fill_frame(a)
         elif what == NEED_TRANSITION:
             self._fill_transition(a, b)
+        elif what == NEED_ESCAPE:
+            self._fill_escape(a)
         else:
             raise LimitError(f"more than {kernels.MAX_MEMBERS} alternatives are open at one place of the text")
 
+    def serve_until_done(self, kernel: Callable[[], int]) -> int:
+        """Calls a kernel until it answers no code any more; that answer."""
+        while (code := int(kernel())) < DEAD:
+            self.serve(code)
+        return code
+
     def _fill_row(self, row: int) -> None:
-        maker = self._row_makers[row]
-        assert maker is not None
-        lowering, key = maker
-        lowering.fill(row, key)  # pyright: ignore[reportArgumentType]
-        self._row_makers[row] = None
+        self._num_rows += 1
+        if self._num_rows > self.limits.max_states:
+            raise LimitError(f"the constraint needs more than {self.limits.max_states} leaf states (max_states)")
+        STORE.fill(row)
+
+    def _fill_escape(self, at: int) -> None:
+        lo, hi, depth = (int(self.table[at + column]) for column in (NAME_LO, NAME_HI, NAME_DEPTH))
+        names, make = self._name_tries[-1 - int(self.table[at + NAME_ESCAPE])]
+        row = make(lo, hi, len(names[lo].encode()[:depth].decode()))
+        self.table[at + NAME_ESCAPE] = row
 
     def _fill_value(self, value: int) -> None:
         parts = self._value_makers[value]()
@@ -462,7 +445,7 @@ class Machine:
             return
         if isinstance(parts, PositionParts):
             flat = [x for row, positions in parts.alternatives for x in (row, len(positions), *positions)]
-            self.values[value] = self._append([int(parts.nullable), len(parts.alternatives), *flat])
+            self.values[value] = self._append([len(parts.alternatives), *flat])
             return
         counted = -1
         if parts.counted is not None:
@@ -479,7 +462,8 @@ class Machine:
             self.frames[frame] = self._append([int(made.can_close), len(made.alternatives), *flat])
             return
         words = self.append_bits(made.declared, made.count)
-        self.frames[frame] = self._append([int(made.can_close), -1 if made.key_row is None else made.key_row, made.classes, words])
+        key_row, names = (-1 if x is None else x for x in (made.key_row, made.names))
+        self.frames[frame] = self._append([int(made.can_close), key_row, made.classes, words, names])
 
     def _fill_transition(self, frame: int, outcome: int) -> None:
         ways = self._transition_makers[frame](outcome)
@@ -487,7 +471,7 @@ class Machine:
         if 2 * self._transitions_used >= len(self.transitions):
             old = self.transitions[self.transitions[:, 0] >= 0]
             self.transitions = np.full((2 * len(self.transitions), 3), -1, np.int32)
-            self.memory = self._pack()
+            self._pack()
             for f, o, offset in old.tolist():
                 kernels.add_transition(self.memory, f, o, offset)
         kernels.add_transition(self.memory, frame, outcome, at)
@@ -500,11 +484,11 @@ class Machine:
         words = np.frombuffer(bits.to_bytes((count + 31) // 32 * 4, "little"), np.int32)
         return self._append(words.tolist())
 
-    def _append(self, data: list[int]) -> int:
+    def _append(self, data: list[int] | np.ndarray) -> int:
         at = self._table_used
         while at + len(data) > len(self.table):
             self.table = _doubled(self.table, 0)
-            self.memory = self._pack()
+            self._pack()
         self.table[at : at + len(data)] = data
         self._table_used = at + len(data)
         return at
@@ -513,15 +497,17 @@ class Machine:
         if len(self.nodes) >= self.limits.max_nodes:
             raise LimitError(f"the constraint needs more than {self.limits.max_nodes} nodes (max_nodes)")
         self.nodes = _doubled(self.nodes, 0)
-        self.buckets = np.full(len(self.nodes), -1, np.int32)
-        self.memory = self._pack()
+        self.buckets = np.full(len(self.nodes) // 4, -1, np.int32)
+        self._pack()
         kernels.rehash_nodes(self.memory)
 
-    def _pack(self) -> tuple[np.ndarray, ...]:
+    def _pack(self) -> None:
+        """Tells the kernels where the arrays are now."""
         self.header[H_NODE_CAPACITY] = len(self.nodes)
         self.header[H_BUCKET_MASK] = len(self.buckets) - 1
         self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
-        return (self.nodes, self.buckets, self.rows, self.table, self.values, self.frames, self.transitions, self.header)
+        self._arrays = (self.nodes, self.buckets, STORE.rows, self.table, self.values, self.frames, self.transitions, self.header)
+        self.memory = np.array([a.ctypes.data for a in self._arrays], np.int64)
 
     @property
     def num_nodes(self) -> int:
@@ -530,8 +516,8 @@ class Machine:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(a.nbytes for a in self.memory)
+        """Bytes of the arrays, without rows."""
+        return sum(a.nbytes for a in self._arrays if a is not STORE.rows)
 
 
 def _doubled(array: np.ndarray, fill: int) -> np.ndarray:
@@ -540,6 +526,6 @@ def _doubled(array: np.ndarray, fill: int) -> np.ndarray:
     return grown
 
 
-def leaf_row(machine: Machine, automaton: CharAutomaton, *, json: bool = False) -> int:
-    """Row at the start of a leaf: raw text, or a JSON string after its opening quote."""
-    return Lowering(machine, automaton, json=json).start_row()
+def leaf_row(machine: Machine, automaton: CharAutomaton) -> int:
+    """Row at the start of a leaf of raw text."""
+    return machine.lower(automaton, json=False).start_row()

@@ -4,7 +4,7 @@ Memory is five int32 arrays:
 
     nodes [N, 6]     hash-consed nodes: kind, a, b, c, parent, next in hash chain. A state *is* a node id.
     buckets [H]      heads of the hash chains (H is a power of two), -1 when empty
-    rows [R, ROW]    byte transitions of leaf automata, 256 targets and four columns
+    rows [R, ROW]    byte transitions of leaf automata, 256 targets and some columns; shared by all grammars (`row_store`)
     table [T]        value tables, frames and transitions, bump allocated by Python
     header [.]       counters and the request a kernel makes to Python
 
@@ -35,9 +35,11 @@ NEED_ROW = 1  # a: row
 NEED_VALUE = 2  # a: value id
 NEED_FRAME = 3  # a: frame id
 NEED_TRANSITION = 4  # a: frame id, b: outcome
+NEED_ESCAPE = 5  # a: offset of a trie node of names
 
 # --- nodes -------------------------------------------------------------------------------------------------------
 NODE = 6
+NODE_RESERVE = 16  # nodes that anything but a step can make
 KIND, A, B, C, PARENT, NEXT = range(6)
 
 NIL = 0  # end of lists
@@ -55,14 +57,17 @@ KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: 
 COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER holding the frame before this key
 CHAR = 12  # list of bytes; a: byte, parent: list
 EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: list
-SET = 14  # union of states; a: member, parent: SET or NIL; members descend
-POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet; it may be nullable
-FORK = 17  # one of several continuations, nothing of it read yet; a: value id
-SWITCH = 18  # leaf that says what it read: a row with F_KEY_END leads to the fork OUTCOME. a: row,
+SET = 14  # union of states; a: member, parent: SET or NIL; members in the order of `node_kernels.compare`
+POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet, and something of it must be
+ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
+NAME = 17  # inside a key that so far begins declared names; a: trie node (offset in table), b: as KEY.b, c: row of the same key as an
+#            undeclared one, -1 where it cannot be one; parent: OBJECT_AFTER. Bytes so far are raw: escapes lead to a KEY
+FORK = 18  # one of several continuations, nothing of it read yet; a: value id
+SWITCH = 19  # leaf that says what it read: a row with F_KEY_END leads to the fork OUTCOME. a: row,
 #              b: 1 once something was read in the token that is being read, c: tokens left to read (0: no bound)
 FEW_TOKENS = 3  # with so few left, a token may not leave a character unfinished that they might not suffice for: 3 bytes at most
-MARK = 19  # reads nothing; says to a parser of the output that the text got here. a: number of the mark
-ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
+MARK = 20  # reads nothing; says to a parser of the output that the text got here. a: number of the mark
+UNION = 31  # no state: remembers that the union of a and b is the parent; a < b
 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
 
@@ -75,6 +80,7 @@ KEY_CLASSES = 259  # bit set of classes of undeclared keys that can still be rea
 KEY_TAILS = 260  # undeclared keys that can still be reached: a count, 0: unbounded, -1: every string
 OUTCOME = 261  # outcome of a row that ends a key
 KEY_SET = 266  # table offset of a bit set of the declared keys in [KEY_LO, KEY_HI) where not all of them can be reached, else 0
+ROW_SERIAL = 267  # differs between the uses of one row
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
@@ -87,8 +93,9 @@ F_ESCAPE = 16  # inside a JSON escape
 F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
+F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
-# Outcomes of keys: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.
+# Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.
 CLASS_BASE = 1 << 24
 
 # --- value table ---------------------------------------------------------------------------------------------------
@@ -96,16 +103,23 @@ CLASS_BASE = 1 << 24
 #  frames of the objects, frames of the arrays]
 V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_LIST = range(7)
 
-# --- position table: [nullable, alternatives, then for each: row of its terminal, count, positions to push (inner first)] --
-P_NULLABLE, P_ALTERNATIVES, P_LIST = range(3)
+# --- position table: [alternatives, then for each: row of its terminal, count, positions to push (inner first)], where a
+# --- position is 2 * value id + 1 if it may read nothing
+P_ALTERNATIVES, P_LIST = range(2)
 
 # --- fork table: [alternatives, then for each: count, nodes to push (inner first) as kind, a, b, c] --------------------------
 
 # --- frames ------------------------------------------------------------------------------------------------------
-# object: [can close, key row, allowed classes, offset of allowed words]
+# object: [can close, key row, allowed classes, offset of allowed words, trie of declared names or -1]
+#         With a trie, the key row is that of undeclared names (class 0, every name), or -1.
 # array:  [can close, alternatives, (value id, next frame) ...]
-FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS = range(4)
+FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS, FR_NAMES = range(5)
 FR_ALTERNATIVES, FR_LIST = 1, 2
+
+# --- trie of declared names, by raw UTF-8 bytes, depth first ----------------------------------------------------------
+# [byte, ints in the subtree, range of names below (lo, hi), outcome of ending here or -1, row after a backslash, bytes above]
+# The row is 0 where no name goes on with an escape, and -1 - owner while it is not made.
+NAME_BYTE, NAME_SIZE, NAME_LO, NAME_HI, NAME_OUTCOME, NAME_ESCAPE, NAME_DEPTH, NAME_NODE = range(8)
 
 # rows of whitespace, and of any string, live in table[0:8]
 WS_OUTER_BEFORE, WS_OUTER_AFTER, WS_OPEN, WS_AFTER_VALUE, WS_AFTER_COMMA, WS_BEFORE_COLON, WS_AFTER_COLON = range(7)

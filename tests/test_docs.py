@@ -20,6 +20,7 @@ EXECUTED = [ROOT / "docs" / "structural_tags.md", ROOT / "docs" / "tools.md"]  #
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SCHEMA_NAME = re.compile(r"formcast:([a-z_]+)")
+METRICS = ROOT / "docs" / "server.md"  # names of metrics begin like those of schemas; tests/api/test_metrics.py checks them
 
 
 def ids(document: Path) -> str:
@@ -45,7 +46,7 @@ def test_python_blocks_run(document: Path):
     exec(compile("\n".join(code), ids(document), "exec"), {"__name__": ids(document)})
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=ids)
+@pytest.mark.parametrize("document", [document for document in DOCUMENTS if document != METRICS], ids=ids)
 def test_named_schemas_are_shipped(document: Path):
     assert set(SCHEMA_NAME.findall(document.read_text(encoding="utf-8"))) <= set(schemas.names())
 

@@ -27,6 +27,7 @@ def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
         tensor_parallel_size=args.tensor_parallel_size,
         enable_prefix_caching=args.enable_prefix_caching,
         device=args.device,
+        **({"max_waiting": args.max_waiting} if "max_waiting" in args else {}),
     )
 
 

@@ -15,6 +15,14 @@ examples:
   formcast generate smollm2-135m "Tails or heads?" --lark 'start: ("heads" | "tails") "!"~1..3'
 """
 
+_SERVE_EXAMPLES = """\
+examples:
+  formcast serve smollm2-135m
+  FORMCAST_API_KEY=secret formcast serve smollm2-135m --host 0.0.0.0 --ssl-certfile cert.pem --ssl-keyfile key.pem
+  formcast serve smollm2-135m --uds /run/formcast.sock --log-level info
+  formcast serve smollm2-135m --port 11434    # where Ollama's clients look
+"""
+
 
 class _Parser(argparse.ArgumentParser):
     """Reports a mistake in one line."""
@@ -37,10 +45,16 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _serve(commands: Any) -> None:
-    parser = commands.add_parser("serve", help="serve a model over the OpenAI protocol")
+    parser = commands.add_parser(
+        "serve",
+        help="serve a model to clients of OpenAI, vLLM, Ollama and TGI",
+        epilog=_SERVE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     _add_model(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="0 takes a free one (%(default)s)")
+    parser.add_argument("--uds", metavar="PATH", help="listen on a Unix socket instead")
     parser.add_argument("--api-key", nargs="+", metavar="KEY", help="keys that requests must bring (or FORMCAST_API_KEY)")
     parser.add_argument("--served-model-name", nargs="+", metavar="NAME", help="names of the model in requests")
     parser.add_argument(
@@ -53,7 +67,16 @@ def _serve(commands: Any) -> None:
     parser.add_argument(
         "--shutdown-timeout", type=_seconds, default=2.0, metavar="S", help="time for running answers at the end (%(default)s s)"
     )
-    parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
+    parser.add_argument("--request-timeout", type=_seconds, metavar="S", help="time for an answer to be complete (no limit)")
+    parser.add_argument("--max-waiting", type=_positive, default=1024, metavar="N", help="requests that may wait (%(default)s)")
+    parser.add_argument("--allowed-origins", nargs="+", default=(), metavar="ORIGIN", help="web pages that may call it (none); * is any")
+    parser.add_argument("--root-path", default="", metavar="PATH", help="path under which a proxy shows the server")
+    parser.add_argument("--ssl-certfile", metavar="FILE", help="PEM certificate: speak TLS")
+    parser.add_argument("--ssl-keyfile", metavar="FILE", help="its private key")
+    parser.add_argument("--trust-request-chat-template", action="store_true", help="let requests bring a chat template")
+    parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"), help="info logs each request")
+    parser.add_argument("--log-format", default="json", choices=("json", "text"), help="of log lines on stderr (%(default)s)")
+    parser.add_argument("--log-prompts", action="store_true", help="log what the model read, too")
     _add_engine(parser)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ..languages import CharAutomaton
 from ..limits import Limits
-from ..lowering import Lowering
 from ..machine import Machine, PositionParts
-from ..regex import Language
+from ..regex import CharSet, Language
+from ..regex.charset import NO_CHARS
+from .follows import following_terminals
 from .guards import Guards
 from .ir import ContextFreeGrammar
 from .lexemes import reader_of
-from .numbered import number_symbols
+from .numbered import NumberedGrammar, number_symbols
 from .outcomes import Outcomes
 from .places import Leaf, Places, Position
 
@@ -30,9 +31,9 @@ def compile_cfg(grammar: ContextFreeGrammar, limits: Limits | None = None) -> tu
 
 
 def compile_part(grammar: ContextFreeGrammar, machine: Machine, limits: Limits) -> tuple[int | None, bool]:
-    """A grammar as a part of a larger one: the position before it in `machine` (None if it reads nothing), and whether it may read
-    nothing. Raises what `compile_cfg` raises."""
-    return _Compiler(grammar, machine, limits).sentence()
+    """A grammar as a part of a larger one: the value of the place before it in `machine` (None if it reads nothing), and whether it
+    may read nothing. Raises what `compile_cfg` raises."""
+    return _Compiler(grammar, machine, limits).part()
 
 
 class _Compiler:
@@ -42,34 +43,51 @@ class _Compiler:
         numbered = number_symbols(grammar, limits)
         guards = Guards(limits)
         self._readers = [reader_of(terminal, guards, limits) for terminal in numbered.terminals]
+        self._settle(numbered)
         self._places = Places(numbered, self._readers, guards, Outcomes(numbered, self._readers, limits))
         self._positions: dict[Position, int] = {}
         self._texts: dict[Leaf, Language | CharAutomaton] = {}
         self._rows: dict[object, int] = {}
 
+    def _settle(self, grammar: NumberedGrammar) -> None:
+        """Tells each reader what can come after its terminal."""
+        following = following_terminals(grammar)
+        if following is None:
+            return
+        unions: dict[int, CharSet] = {}
+        for reader, terminals in zip(self._readers, following, strict=True):
+            if terminals not in unions:
+                unions[terminals] = self._first_of(terminals)
+            reader.settle(unions[terminals])
+
+    def _first_of(self, terminals: int) -> CharSet:
+        result = NO_CHARS
+        while terminals:
+            lowest = terminals & -terminals
+            result = result | self._readers[lowest.bit_length() - 1].first()
+            terminals ^= lowest
+        return result
+
     def run(self) -> tuple[Machine, int]:
         sentence = self._places.sentence()
-        if sentence is None:
-            return self._machine, self._machine.start_of_sentence(self._machine.new_value(lambda: PositionParts(True, [])))
-        return self._machine, self._machine.start_of_sentence(self._position(sentence))
+        return self._machine, self._machine.start_of_sentence(None if sentence is None else self._position(sentence))
 
-    def sentence(self) -> tuple[int | None, bool]:
+    def part(self) -> tuple[int | None, bool]:
         sentence = self._places.sentence()
-        return (None, True) if sentence is None else (self._position(sentence), sentence.skippable)
+        return (None, True) if sentence is None else (self._position(sentence) >> 1, sentence.skippable)
 
     def _position(self, position: Position) -> int:
         number = self._positions.get(position)
         if number is None:
-            number = self._positions[position] = self._machine.new_value(lambda: self._parts(position))
+            number = self._positions[position] = self._machine.new_position(lambda: self._parts(position), position.skippable)
         return number
 
     def _parts(self, position: Position) -> PositionParts:
-        expansion = self._places.expand(position)
         alternatives: list[tuple[int, list[int]]] = []
-        for leaves, path in expansion.alternatives:
+        for leaves, path in self._places.expand(position):
             positions = [self._position(part) for part in path]
             alternatives.extend((row, positions) for row in self._leaf_rows(leaves))
-        return PositionParts(expansion.skippable, alternatives)
+        return PositionParts(alternatives)
 
     def _leaf_rows(self, leaves: tuple[Leaf, ...]) -> list[int]:
         """Rows that begin the leaves; plain languages share one."""
@@ -100,5 +118,5 @@ class _Compiler:
     def _row(self, key: object, automaton: CharAutomaton) -> int:
         row = self._rows.get(key)
         if row is None:
-            row = self._rows[key] = Lowering(self._machine, automaton, json=False).start_row()
+            row = self._rows[key] = self._machine.lower(automaton, json=False).start_row()
         return row

@@ -9,6 +9,8 @@ from ..languages import CharAutomaton, Edge
 from ..limits import Limits
 from ..regex import CharSet, Language
 from ..regex.charset import NO_CHARS
+from ..regex.nodes import ANYTHING, Node
+from .extents import extending_characters
 from .guards import FREE, ONLY_FREE, Guards
 from .ir import Lexeme, Terminal
 from .ordered import OrderedMatcher, check_never_empty, parse_ordered
@@ -22,6 +24,9 @@ class Reader(ABC):
     """
 
     word: str | None = None
+
+    def settle(self, following: CharSet) -> None:  # noqa: B027 (most readers need not know)
+        """Tells which characters can come right after the terminal: where none of them makes a match longer, no guard is needed."""
 
     @abstractmethod
     def outcomes(self, guard: int) -> frozenset[int]:
@@ -96,10 +101,11 @@ class _PatternReader(Reader):
         self._lexeme = lexeme
         self._guards = guards
         self._limits = limits
+        self._language: Language | None = None  # where the terminal may be read like any regular language
         try:
-            item = parse_ordered(lexeme.pattern, limits)
-            check_never_empty(item)
-            self._matcher = OrderedMatcher(item, limits)
+            self._item = parse_ordered(lexeme.pattern, limits)
+            check_never_empty(self._item)
+            self._matcher = OrderedMatcher(self._item, limits)
         except GrammarError as error:
             raise self._at_lexeme(error) from error
         self._numbers: dict[tuple[int, int], int] = {}
@@ -114,7 +120,14 @@ class _PatternReader(Reader):
             result = result | cell
         return result
 
+    def settle(self, following: CharSet) -> None:
+        extending = extending_characters(self._item)
+        if extending is not None and not extending & following:
+            self._language = Language.pattern(self._lexeme.pattern, "python", "full", self._limits)
+
     def outcomes(self, guard: int) -> frozenset[int]:
+        if guard == FREE and self._language is not None:
+            return ONLY_FREE
         found = self._outcomes.get(guard)
         if found is None:
             reached = self._reached(guard)
@@ -122,7 +135,9 @@ class _PatternReader(Reader):
             found = self._outcomes[guard] = frozenset(end for end in ends if end is not None)
         return found
 
-    def texts(self, guard: int, ends: frozenset[int]) -> CharAutomaton:
+    def texts(self, guard: int, ends: frozenset[int]) -> Language | CharAutomaton:
+        if guard == FREE and self._language is not None:
+            return self._language
         reached = self._reached(guard)
         sources: dict[int, list[int]] = {}
         for state in reached:
@@ -162,9 +177,15 @@ class _PatternReader(Reader):
             found = self._numbers[key] = len(self._pairs)
             self._pairs.append(key)
             self._edges.append([])
-            condition = self._matcher.condition(matcher_state)
+            condition = self._condition(matcher_state)
             self._ends.append(None if condition is None else self._guards.both(guard, condition))
         return found
+
+    def _condition(self, matcher_state: int) -> Node | None:
+        """Texts that may follow if the match ends here; None if it cannot."""
+        if self._language is None:
+            return self._matcher.condition(matcher_state)
+        return ANYTHING if self._matcher.matches(matcher_state) else None
 
     def _edges_of(self, state: int) -> list[tuple[CharSet, int]]:
         if not self._edges[state]:

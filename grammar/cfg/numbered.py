@@ -56,6 +56,21 @@ class NumberedGrammar:
             found = self._productions[symbol] = self._repetition_productions(self._repetition_of[symbol])
         return found
 
+    @property
+    def num_symbols(self) -> int:
+        """Number of nonterminals made so far."""
+        return len(self._productions)
+
+    def rules(self) -> Iterator[tuple[int, Production, bool]]:
+        """Nonterminals with one right side each, and whether that can come several times over: repetitions are not written out."""
+        for head, productions in enumerate(self._productions):
+            repetition = self._repetition_of.get(head)
+            if repetition is not None:
+                yield head, (repetition.body,), repetition.high != 1
+            else:
+                for production in productions or ():
+                    yield head, production, False
+
     def nullable(self, symbol: int) -> bool:
         """Whether the symbol derives the empty text."""
         return self._terminal_nullable[~symbol] if symbol < 0 else self._nullable[symbol]

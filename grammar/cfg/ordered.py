@@ -120,9 +120,12 @@ class OrderedMatcher:
         self._stacks: list[tuple[Item, int]] = [(EPSILON, _MATCHED), (EPSILON, _PAST)]
         self._stack_ids: dict[tuple[Item, int], int] = {}
         self._counted: dict[tuple[Item, int, int | None], Item] = {}
+        self._plain_ends: dict[int, Node] = {_MATCHED: ANYTHING, _PAST: ANYTHING}
         self._lookbehinds: dict[Before | Lookbehind, int] = {}
         self._sets: list[Node] = []
         self._need = 0
+        self._has_assertions = _has_assertion(item)
+        self._plain_nodes: dict[Item, Node] = {}
         for assertion in _assertions(item):
             self._add_lookbehind(assertion)
         self._states: list[_State] = []
@@ -140,6 +143,10 @@ class OrderedMatcher:
         if found.row is None:
             found.row = self._make_row(found)
         return found.row
+
+    def matches(self, state: int) -> bool:
+        """Whether the text so far can be the match, if the right text follows."""
+        return any(way.stack == _MATCHED for way in self._states[state].ways)
 
     def condition(self, state: int) -> Node | None:
         """Texts that may follow if the match ends here; None if it cannot."""
@@ -318,11 +325,41 @@ class OrderedMatcher:
 
     def _ends(self, stack: int, state: _State) -> Node:
         """Texts with a beginning that a stack matches."""
+        if not self._has_assertions:
+            return self._ends_of_plain(stack)
         items: list[Item] = []
         while stack not in (_MATCHED, _PAST):
             item, stack = self._stacks[stack]
             items.append(item)
         return self._texts(Sequence(tuple(items)), ANYTHING, state.seen, state.num_read)
+
+    def _ends_of_plain(self, stack: int) -> Node:
+        """The same for a pattern without assertions."""
+        unknown: list[int] = []
+        while stack not in self._plain_ends:
+            unknown.append(stack)
+            stack = self._stacks[stack][1]
+        ends = self._plain_ends[stack]
+        for stack in reversed(unknown):
+            item = self._stacks[stack][0]
+            if ends is ANYTHING and isinstance(item, Repetition):
+                item = self._least(item)
+            ends = self._plain_ends[stack] = nodes.cat(self._plain(item), ends)
+        return ends
+
+    def _least(self, item: Repetition) -> Item:
+        """As many rounds as a repetition needs: where anything may follow, further ones say nothing."""
+        return EPSILON if item.lo == 0 else Repetition(item.body, item.lo, item.lo, False, item.position)
+
+    def _plain(self, item: Item) -> Node:
+        if isinstance(item, Node):
+            return item
+        if isinstance(item, Repetition):
+            return nodes.rep(self._plain(item.body), item.lo, item.hi)
+        node = self._plain_nodes.get(item)
+        if node is None:
+            node = self._plain_nodes[item] = _plain_node(item, 0)
+        return node
 
     def _texts(self, item: Item, rest: Node, seen: tuple[Node, ...], num_read: int) -> Node:
         """Texts that `item` and then `rest` read, after at least `num_read` characters."""

@@ -58,6 +58,10 @@ class AnyOf(NamedTuple):
 
     places: frozenset[Place]
 
+    @property
+    def skippable(self) -> bool:
+        return any(place.skippable for place in self.places)
+
 
 Position = Place | AnyOf
 Path = tuple[Position, ...]
@@ -76,11 +80,6 @@ class Alternative(NamedTuple):
 
     leaves: tuple[Leaf, ...]
     path: Path
-
-
-class Expansion(NamedTuple):
-    skippable: bool
-    alternatives: tuple[Alternative, ...]
 
 
 class Places:
@@ -115,8 +114,8 @@ class Places:
             raise GrammarError("no text satisfies the grammar: its terminals never end where the next one can begin")
         return Place(Tail((start,)), FREE, ends, self._grammar.nullable(start) and FREE in ends)
 
-    def expand(self, position: Position) -> Expansion:
-        """What can come at a position."""
+    def expand(self, position: Position) -> tuple[Alternative, ...]:
+        """What can come first at a position."""
         places = position.places if isinstance(position, AnyOf) else (position,)
         found: list[tuple[Leaf, Path]] = []
         for place in places:
@@ -124,7 +123,7 @@ class Places:
                 self._begin(place.segment.symbols, (), place, found)
             else:
                 self._grow(place.segment, place, found)
-        return Expansion(any(place.skippable for place in places), _merged(self._needed(found)))
+        return _merged(self._needed(found))
 
     # --- what comes first ------------------------------------------------------------------------------------------
 

@@ -88,7 +88,7 @@ def draft_of(schema: Json, name: str | None = None) -> Draft:
         if name not in _BY_NAME:
             raise GrammarError(f"unknown draft {name!r}; known: {', '.join(_BY_NAME)}")
         return Draft(number=_BY_NAME[name], declared=True)
-    uri = schema.get("$schema") if isinstance(schema, Mapping) else None
+    uri = schema.get("$schema") if isinstance(schema, dict) else None
     if not isinstance(uri, str):
         return Draft(number=_LATEST, declared=False)
     number = _DRAFTS.get(urldefrag(uri)[0].split("://")[-1].rstrip("/"))
@@ -174,7 +174,7 @@ class Document:
 
     def base_of(self, schema: Json, base: str) -> str:
         """The base URI inside `schema`, given the one outside."""
-        if not isinstance(schema, Mapping) or ("$id" not in schema and "id" not in schema):
+        if not isinstance(schema, dict) or ("$id" not in schema and "id" not in schema):
             return base
         draft = self._draft_of(schema, self.draft_at(base))
         identifier = schema.get(draft.id_keyword)
@@ -242,7 +242,7 @@ class Document:
 
         The target found without the scope decides: it must carry the anchor itself (core 2020-12 section 8.2.3.2, 2019-09 8.2.4.2).
         """
-        if keyword == "$ref" or not isinstance(target.schema, Mapping):
+        if keyword == "$ref" or not isinstance(target.schema, dict):
             return None
         if keyword == "$recursiveRef":
             return _RECURSIVE if target.schema.get("$recursiveAnchor") is True else None
@@ -254,7 +254,7 @@ class Document:
         for part in fragment.split("/")[1:]:
             part = part.replace("~1", "/").replace("~0", "~")
             base = self.base_of(schema, base)
-            if isinstance(schema, Mapping) and part in schema:
+            if isinstance(schema, dict) and part in schema:
                 schema = schema[part]
             elif isinstance(schema, list) and _INDEX.fullmatch(part) and int(part) < len(schema):
                 schema = schema[int(part)]
@@ -311,7 +311,7 @@ class Document:
         while stack:
             schema, base, pointer, draft = stack.pop()
             inner = base
-            if isinstance(schema, Mapping):
+            if isinstance(schema, dict):
                 inner = self.base_of(schema, base)
                 is_resource = inner != base or schema is source.root
                 if is_resource:
@@ -340,23 +340,23 @@ class Document:
 
 def _subschemas(schema: Json) -> Iterator[tuple[str, Json]]:
     """Subschemas of a schema, with their pointers from it."""
-    if not isinstance(schema, Mapping):
+    if not isinstance(schema, dict):
         return
     for keyword, value in schema.items():
-        if isinstance(value, Mapping):
+        if isinstance(value, dict):
             if keyword in _SCHEMA_MAPS:
-                yield from ((f"{keyword}/{escape_pointer(name)}", x) for name, x in value.items() if isinstance(x, Mapping))
+                yield from ((f"{keyword}/{escape_pointer(name)}", x) for name, x in value.items() if isinstance(x, dict))
             elif keyword in _SCHEMAS:
                 yield keyword, value
         elif isinstance(value, list) and keyword in _SCHEMA_LISTS:
-            yield from ((f"{keyword}/{i}", x) for i, x in enumerate(value) if isinstance(x, Mapping))
+            yield from ((f"{keyword}/{i}", x) for i, x in enumerate(value) if isinstance(x, dict))
 
 
 def _containers(value: Json) -> Iterator[tuple[str, Json]]:
     """Everything in a value that may hold schemas: all but data."""
     if isinstance(value, list):
         yield from ((str(i), x) for i, x in enumerate(value) if isinstance(x, list | Mapping))
-    elif isinstance(value, Mapping):
+    elif isinstance(value, dict):
         for key, x in value.items():
             if key not in _DATA and isinstance(x, list | Mapping):
                 yield escape_pointer(key), x

@@ -48,7 +48,7 @@ _STRING_KEYWORDS = ("minLength", "maxLength", "pattern", "format")
 _ARRAY_KEYWORDS = ("items", "prefixItems", "additionalItems", "contains", "minItems", "maxItems", "uniqueItems")
 _OBJECT_KEYWORDS = (
     "properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties",
-    "dependentRequired", "dependentSchemas", "dependencies",
+    "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties",
 )  # fmt: skip
 
 
@@ -316,7 +316,7 @@ class Expander:
         if kind is Kind.PROPERTIES:
             properties = dict.fromkeys(evaluated.names, EVERYTHING)
             patterns = tuple((language, EVERYTHING) for language in evaluated.patterns)
-            return replace(ALL_SHAPES, objects=(ObjectShape((Members(properties, patterns, rest),), pointer=inside.pointer),))
+            return replace(ALL_SHAPES, objects=(ObjectShape((Members(properties, patterns, rest, invites=True),), pointer=inside.pointer),))
         items = self.nodes.any_of((*evaluated.schemas, rest))
         return replace(ALL_SHAPES, arrays=(ArrayShape((EVERYTHING,) * evaluated.prefix, items, pointer=inside.pointer),))
 
@@ -328,7 +328,7 @@ class Expander:
     def _needs(self, arrays: Sequence[ArrayShape], objects: Sequence[ObjectShape]) -> list[list[Node]]:
         """Alternatives of nodes that must be inhabited for one of the shapes to have a value."""
         from .arrays import array_needs
-        from .objects import object_needs
+        from .object_needs import object_needs
 
         ways = [way for shape in arrays for way in array_needs(self, shape)]
         return ways + [way for shape in objects for way in object_needs(self, shape)]
@@ -450,13 +450,15 @@ class Expander:
         properties = inside.named("properties")
         patterns = tuple((Language.pattern(k, "ecma", "search"), node) for k, node in inside.named("patternProperties").items())
         additional = inside.sub("additionalProperties")
+        invites = any(schema.get(k, False) is not False for k in ("additionalProperties", "unevaluatedProperties") if inside.has(k))
+        says_more = additional is not EVERYTHING or invites
         required = schema.get("required", ())
         names = self._names(inside.sub("propertyNames")) if inside.has("propertyNames") else None
         dependencies = dict(schema.get("dependencies", {}))
         if inside.has("dependentRequired"):
             dependencies.update(schema["dependentRequired"])
         return ObjectShape(
-            members=(Members(properties, patterns, additional),) if properties or patterns or additional is not EVERYTHING else (),
+            members=(Members(properties, patterns, additional, invites),) if properties or patterns or says_more else (),
             required=tuple(dict.fromkeys(required)) if not isinstance(required, bool) else (),
             names=names,
             low=int(schema.get("minProperties", 0)),

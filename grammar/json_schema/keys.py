@@ -91,16 +91,10 @@ class Keys(KeyAutomaton):
         lo, hi = (names.lo, names.hi) if names is not None else (0, 0)
         return KeyInfo(lo, hi, bits, -1 if every else 0 if unbounded else tails)
 
-    def overlay(self, q: int) -> tuple[int, list[tuple[int, int]]] | None:
-        names, classes = self._states[q]
-        alive = [(a, state) for a, state in zip(self._classes, classes, strict=True) if a is not None and state is not None]
-        if names is None or len(alive) != 1:
-            return None
-        automaton, state = alive[0]
-        if not automaton.universal(state):
-            return None
-        base = self._intern(_State(None, classes))
-        return base, [(code, self._intern(_State(inner, classes))) for code, inner in self._name_edges(names)]
+    def within(self, lo: int, hi: int, depth: int) -> int:
+        """The state in which exactly the names [lo, hi) are still open, after `depth` characters that they share; every class is
+        where it began."""
+        return self._intern(_State(_Names(lo, hi, depth), self._states[self._start].classes))
 
     def edges(self, q: int) -> tuple[Edge, ...]:
         edges = self._edges.get(q)

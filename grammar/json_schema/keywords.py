@@ -80,11 +80,11 @@ def _required(x: Json) -> str | None:
 
 
 def _name_lists(x: Json) -> str | None:
-    return None if isinstance(x, Mapping) and all(_names(v) is None for v in x.values()) else "must be an object of arrays of strings"
+    return None if isinstance(x, dict) and all(_names(v) is None for v in x.values()) else "must be an object of arrays of strings"
 
 
 def _dependencies(x: Json) -> str | None:
-    if isinstance(x, Mapping) and all(not isinstance(v, list) or _names(v) is None for v in x.values()):
+    if isinstance(x, dict) and all(not isinstance(v, list) or _names(v) is None for v in x.values()):
         return None
     return "must be an object of schemas and arrays of strings"
 
@@ -98,7 +98,7 @@ def _schemas(x: Json) -> str | None:
 
 
 def _object(x: Json) -> str | None:
-    return None if isinstance(x, Mapping) else "must be an object"
+    return None if isinstance(x, dict) else "must be an object"
 
 
 def _type(x: Json) -> str | None:
@@ -125,6 +125,17 @@ VALUE_CHECKS: dict[str, Callable[[Json], str | None]] = {
     "properties": _object, "patternProperties": _object, "dependentSchemas": _object,
     "allOf": _schemas, "anyOf": _schemas, "oneOf": _schemas, "prefixItems": _array,
 }  # fmt: skip
+# Values that need no closer look: whether or not the draft knows the keyword, nothing is refused.
+_PLAIN: dict[str, Callable[[Json], bool]] = {
+    "type": lambda x: isinstance(x, str) and x in TYPES,
+    "properties": lambda x: isinstance(x, dict),
+    "required": lambda x: isinstance(x, list) and _names(x) is None,
+    "format": lambda x: isinstance(x, str),
+    "$ref": lambda x: isinstance(x, str),
+    **dict.fromkeys(("minLength", "minItems", "maxLength", "maxItems"), lambda x: type(x) is int and 0 <= x <= MAX_COUNT),
+    **dict.fromkeys(("items", "additionalProperties"), lambda _: True),
+    **dict.fromkeys(("minimum", "maximum"), lambda x: type(x) is int and -MAX_COUNT <= x <= MAX_COUNT),
+}
 # Keywords whose meaning depends on other places, so that what they ask for may turn out to be unsupported.
 _COMBINED = (
     "uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "dependentSchemas", "contains", "patternProperties",
@@ -144,14 +155,17 @@ class Finding(NamedTuple):
     over_limit: bool = False
 
 
-def child(pointer: str, *parts: str | int) -> str:
-    return pointer + "".join("/" + escape_pointer(str(p)) for p in parts)
+def child(pointer: str, keyword: str, part: str | int | None = None) -> str:
+    """Pointer of the value of a keyword, or of a part of it."""
+    if part is None:
+        return f"{pointer}/{escape_pointer(keyword)}"
+    return f"{pointer}/{keyword}/{escape_pointer(part) if isinstance(part, str) else part}"
 
 
 def subschemas(schema: Mapping[str, Json], pointer: str, draft: Draft) -> Iterator[tuple[str, Json]]:
     """Subschemas that assert something, with their pointers."""
     for key in SCHEMA_MAPS:
-        if isinstance(schema.get(key), Mapping) and draft.has(key):
+        if isinstance(schema.get(key), dict) and draft.has(key):
             yield from ((child(pointer, key, name), s) for name, s in schema[key].items())
     for key in SCHEMA_LISTS:
         if isinstance(schema.get(key), list) and draft.has(key):
@@ -164,27 +178,28 @@ def subschemas(schema: Mapping[str, Json], pointer: str, draft: Draft) -> Iterat
             yield from ((child(pointer, key, i), s) for i, s in enumerate(value))
         else:
             yield child(pointer, key), value
-    if isinstance(schema.get("dependencies"), Mapping):
+    if isinstance(schema.get("dependencies"), dict):
         yield from ((child(pointer, "dependencies", n), s) for n, s in schema["dependencies"].items() if not isinstance(s, list))
 
 
 Probe = Callable[[Mapping[str, Json], str, str, Scope], None]
 
 
-def check(document: Document, limits: Limits, probe: Probe) -> Iterator[Finding]:
+def check(document: Document, limits: Limits, probe: Probe, *, only_refused: bool = False) -> Iterator[Finding]:
     """Walks the reachable schema; yields what becomes of each keyword. See `raise_refused`.
 
     Args:
         document: the schema.
         limits: budgets.
+        only_refused: leave out most of what is not refused; faster.
         probe: expands a place `(schema, outer base, pointer, dynamic scope)` whose keywords are combined, and raises what decoding
             would raise there.
     """
     unknown_scopes = not document.has_dynamic_anchors
-    walk = _Walk(document, limits)
+    walk = _Walk(document, limits, only_refused)
     findings = list(walk.run())
     if unknown_scopes and document.has_dynamic_anchors:
-        walk = _Walk(document, limits)  # now that the first reference has indexed the anchors, the root is entered with them
+        walk = _Walk(document, limits, only_refused)  # now that the first reference has indexed the anchors, the root is entered with them
         findings = list(walk.run())
     yield from findings
     for schema, base, pointer, scope, keyword in walk.probes:
@@ -205,9 +220,10 @@ class _Reference(NamedTuple):
 class _Walk:
     """One walk over the reachable places of a document."""
 
-    def __init__(self, document: Document, limits: Limits):
+    def __init__(self, document: Document, limits: Limits, only_refused: bool):
         self._document = document
         self._limits = limits
+        self._only_refused = only_refused
         self._seen: set[tuple[int, Scope]] = set()
         self._found: set[int] = set()
         self._references: dict[tuple[int, Scope], list[_Reference]] = {}
@@ -217,7 +233,7 @@ class _Walk:
     def run(self) -> Iterator[Finding]:
         while self._stack:
             schema, base, pointer, scope, depth = self._stack.pop()
-            if isinstance(schema, Mapping):
+            if isinstance(schema, dict):
                 if (id(schema), scope) not in self._seen:
                     self._seen.add((id(schema), scope))
                     self._check_budget(pointer, depth)
@@ -241,7 +257,9 @@ class _Walk:
         draft, scope = document.draft_at(base), document.enter(outer_scope, base)
         only_ref = draft.ref_hides_siblings and isinstance(schema.get("$ref"), str)
         fine = True
-        for keyword in schema:
+        for keyword, value in schema.items():
+            if self._only_refused and (keyword not in KNOWN or (keyword in _PLAIN and _PLAIN[keyword](value))):
+                continue
             finding = _finding(keyword, schema, pointer, draft, self._limits, only_ref)
             fine &= finding.status != "refused"
             if id(schema) not in self._found:

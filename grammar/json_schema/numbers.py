@@ -82,7 +82,7 @@ class NumberSet:
     @classmethod
     def integers(cls) -> NumberSet:
         """All numbers with an integral value, `1.0` included."""
-        return cls.multiple_of(1)
+        return _INTEGERS
 
     @classmethod
     def multiple_of(cls, divisor: Number) -> NumberSet:
@@ -158,6 +158,9 @@ class NumberSet:
             if state is None:
                 return False
         return automaton.accepting(state)
+
+
+_INTEGERS = NumberSet.multiple_of(1)
 
 
 @lru_cache(maxsize=1024)

@@ -36,10 +36,13 @@ class Numbers:
         return Numbers(values, values)
 
     def is_empty(self, limits: Limits) -> bool:
-        return (self.plain & NumberSet.integers()).is_empty(limits) and self.other.is_empty(limits)
+        return self.other.is_empty(limits) and (self.plain & NumberSet.integers()).is_empty(limits)
 
     def __and__(self, numbers: Numbers) -> Numbers:
-        return Numbers(self.plain & numbers.plain, self.other & numbers.other)
+        plain = self.plain & numbers.plain
+        if self.plain is self.other and numbers.plain is numbers.other:
+            return Numbers(plain, plain)
+        return Numbers(plain, self.other & numbers.other)
 
     def __or__(self, numbers: Numbers) -> Numbers:
         return Numbers(self.plain | numbers.plain, self.other | numbers.other)
@@ -141,15 +144,17 @@ class ArrayShape:
 @dataclass(frozen=True, eq=False)
 class Members:
     """What one schema object says about members: the value of a declared name is its property and all matching patterns; of any
-    other name all matching patterns, or `additional` when none matches."""
+    other name all matching patterns, or `additional` when none matches. `invites` tells that it says so itself of further
+    members, which decides where they may stand but not which they are."""
 
     properties: Mapping[str, Node] = field(default_factory=dict)
     patterns: tuple[tuple[Language, Node], ...] = ()
     additional: Node = EVERYTHING
+    invites: bool = False
 
     @cached_property
     def _hash(self) -> int:
-        return hash((frozenset(self.properties.items()), self.patterns, self.additional))
+        return hash((frozenset(self.properties.items()), self.patterns, self.additional, self.invites))
 
     def __hash__(self) -> int:
         return self._hash
@@ -159,7 +164,8 @@ class Members:
             return True
         if not isinstance(other, Members) or self._hash != other._hash:
             return False
-        return self.additional is other.additional and self.patterns == other.patterns and self.properties == other.properties
+        same = self.additional is other.additional and self.invites == other.invites
+        return same and self.patterns == other.patterns and self.properties == other.properties
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,14 @@ from ..counted_text import CountedText
 from ..errors import GrammarError
 from ..json_schema.compile import SchemaCompiler
 from ..json_schema.document import Document
-from ..json_schema.keywords import child
+from ..json_schema.expand import Expander
 from ..limits import Limits
 from ..machine import Element, ForkParts, Machine, leaf_row
 from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, POSITION, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
 from ..regex import Language
 from .free_text import FreeText, Pattern, SwitchAutomaton, Words
 from .parts import Parts, placed
+from .pointers import child
 from .spec import AnyText, Boundary, JsonSchema, Node, Optional, Or, Repeat, Tag, Text, Token, TriggeredTags, children, walk
 from .spec import GrammarText as GrammarNode
 from .spec import Regex as RegexNode
@@ -151,7 +152,8 @@ class _Compiler:
         document = self._parts[node]
         assert isinstance(document, Document)
         any_order = node.property_order == "any"
-        compiler = SchemaCompiler(document, self._parts.whitespace, any_order=any_order, limits=self._limits, machine=self._machine)
+        expander = Expander(document, self._limits)
+        compiler = SchemaCompiler(expander, self._parts.whitespace, any_order=any_order, machine=self._machine)
         value = Element(VALUE, compiler.root_value(), int(self._machine.table[WS_OUTER_BEFORE]))
         after = int(self._machine.table[WS_OUTER_AFTER])
         return (value,) if after == FINAL_ROW else (value, Element(LEAF, after))
@@ -393,7 +395,8 @@ class _Compiler:
         return found
 
     def _rows(self, automaton: SwitchAutomaton) -> SwitchRows:
-        rows = SwitchRows(self._machine, automaton)
+        rows = SwitchRows(automaton, self._limits)
+        self._machine.hold(rows)
         self._switches.append(rows)
         return rows
 

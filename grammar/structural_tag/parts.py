@@ -12,10 +12,12 @@ from ..cfg.lark import parse_lark
 from ..errors import GrammarError
 from ..json_schema.compile import check_schema
 from ..json_schema.document import Document, draft_of
-from ..json_schema.keywords import Finding, child, raise_refused
+from ..json_schema.expand import Expander
+from ..json_schema.keywords import Finding, raise_refused
 from ..limits import Limits
 from ..regex import Language
 from ..whitespace import Whitespace
+from .pointers import child
 from .spec import GrammarText, JsonSchema, Node, Regex, walk
 
 Part = Language | Document | ContextFreeGrammar
@@ -47,7 +49,7 @@ class Parts:
     def findings(self) -> Iterator[Finding]:
         """What becomes of each keyword of the schemas."""
         for base, document in self._schemas:
-            yield from (finding._replace(pointer=base + finding.pointer) for finding in check_schema(document, self._limits))
+            yield from (finding._replace(pointer=base + finding.pointer) for finding in check_schema(Expander(document, self._limits)))
 
     def _read(self, node: Node) -> Part | None:
         if isinstance(node, Regex):
@@ -68,7 +70,7 @@ class Parts:
 
     def _document(self, node: JsonSchema) -> Document:
         document = Document(node.json_schema, draft_of(node.json_schema, None), {})
-        raise_refused(check_schema(document, self._limits))
+        raise_refused(check_schema(Expander(document, self._limits), only_refused=True))
         self._schemas.append((child(node.pointer, node.schema_pointer), document))
         return document
 

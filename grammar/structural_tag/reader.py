@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import GrammarError, LimitError
-from ..json_schema.keywords import child
+from .pointers import child
 from .spec import (
     AnyText,
     Boundary,

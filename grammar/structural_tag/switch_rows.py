@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..lowering import Lowering
-from ..machine import Machine
+from ..limits import Limits
+from ..lowering import PUBLISH, Lowering
 from ..machine_layout import DEAD, F_EXPANDED, FLAGS
+from ..row_store import STORE
 from .free_text import SwitchAutomaton
 from .symbols import TOKEN_LEAD, token_spelling
 
@@ -22,15 +23,15 @@ class _Spelling(NamedTuple):
 
 
 class SwitchRows(Lowering):
-    """Byte rows of one switch automaton in one machine.
+    """Byte rows of one switch automaton, for the one machine whose forks its outcomes are.
 
     Attributes:
         state_of: the state of each row between two symbols.
         missing: bytes between each row and the end of the character it is inside of.
     """
 
-    def __init__(self, machine: Machine, automaton: SwitchAutomaton):
-        super().__init__(machine, automaton, json=False)
+    def __init__(self, automaton: SwitchAutomaton, limits: Limits):
+        super().__init__(automaton, json=False, limits=limits)
         self._switch = automaton
         self.state_of: dict[int, int] = {}
         self.missing: dict[int, int] = {}
@@ -49,22 +50,24 @@ class SwitchRows(Lowering):
         """How many of the bytes read last may belong to a boundary, in a state."""
         return self._switch.held(q)
 
-    def fill(self, row: int, key: Any) -> None:
+    def _fill(self, row: int, key: Any) -> None:
         if not isinstance(key, _Spelling):
-            super().fill(row, key)
+            super()._fill(row, key)
             return
         line = _DEAD_LINE.copy()
         self._spell(key.rests, line)
-        stored = self._machine.rows[row]
+        stored = STORE.rows[row]
         stored[:256] = line
-        stored[FLAGS] = F_EXPANDED
+        with PUBLISH:
+            stored[FLAGS] = F_EXPANDED
 
-    def early_flags(self, key: Any) -> int:
-        return 0 if isinstance(key, _Spelling) else super().early_flags(key)
+    @staticmethod
+    def _early_flags(key: Any) -> int:
+        return 0 if isinstance(key, _Spelling) else Lowering._early_flags(key)
 
     def _target(self, q: int) -> int:
         outcome = self._switch.outcome(q)
-        return self.boundary(q) if outcome is None else self._machine.key_end_row(outcome)
+        return self.boundary(q) if outcome is None else self._key_end(outcome)
 
     def _fill_boundary(self, q: int, targets: np.ndarray) -> int:
         flags = super()._fill_boundary(q, targets)

@@ -118,7 +118,7 @@ def test_bad_input_is_one_line_and_2(arguments: list[str], mentions: str, capsys
 
 
 def test_a_taken_port_is_reported_before_anything_is_loaded(capsys: pytest.CaptureFixture[str]):
-    from formcast.api.server.serve import bind
+    from formcast.api.server.transport import bind
 
     with bind("127.0.0.1", 0) as taken:
         taken.listen()

@@ -5,6 +5,7 @@ from engine_fakes import EOS, NUM_TOKENS, SPECIAL, ByteNames, FakeCompiler, Scri
 
 from formcast.engine.detokenizer import TokenTable
 from formcast.engine.generation import EndTokens, Generation
+from formcast.engine.mask_meter import MaskMeter
 from formcast.engine.request import GenerationError, Request, SamplingParams
 
 TABLE = TokenTable(token_bytes=FakeCompiler().vocabulary.token_bytes, special_name=ByteNames().id_to_token)
@@ -14,7 +15,7 @@ ENDS = EndTokens.of(frozenset({EOS}), NUM_TOKENS)
 def generation(script: Script | None = None, **params) -> Generation:
     max_tokens = params.setdefault("max_tokens", 100)
     request = Request(request_id="r", prompt_token_ids=[1], params=SamplingParams(**params), grammar=script)  # type: ignore[arg-type]
-    made = Generation(request, seed=0, max_tokens=max_tokens, ends=ENDS, table=TABLE)
+    made = Generation(request, seed=0, max_tokens=max_tokens, ends=ENDS, table=TABLE, mask_meter=MaskMeter())
     if script is not None:
         made.constrain(script)
     return made

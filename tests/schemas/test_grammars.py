@@ -24,6 +24,7 @@ ACCEPTED: dict[str, list[str]] = {
     "arithmetic": ["0", "1 + 2*3", "-(4 - 2) ** 2 / 0.5", "2**-1", "--7%3", "((10))", "1.50*2"],
     "css_color": ["#fff", "#A0b1C2d3", "rgb(0, 99, 255)", "rgba(1, 2, 3, 0.5)", "hsl(359, 100%, 0%)", "hsla(0, 5%, 50%, 1)", "teal"],
     "csv_row": ["", "a", "a,b,,d", '"a,b",c', '"say ""hi""\r\nnow",', "é, 1.5 ,x"],
+    "email": ["a@b.co", "first.last+tag@mail.example.org", "o'neil@x-y.example", "a" * 64 + "@b.co", "!#$%&@b.museum", "a@1.2.co"],
     "graphql_query": [
         "{ me }",
         "query Q { a b c }",
@@ -43,6 +44,7 @@ ACCEPTED: dict[str, list[str]] = {
         '""',
         "[[[[]]]]",
     ],
+    "json_lines": ["{}\n", '{"a": 1}\n{"b": [true, {"c": null}]}\n', '{"a":"\\u00e9\\n"}\n' * 3],
     "markdown_table": [
         "| a | b |\n| --- | :---: |\n| 1 | two words |",
         "| Name | Since | Paid |\n| --- | ---: | :--- |\n| Ada | 1843 | no |\n| Grace | 1944 | yes |",
@@ -63,6 +65,7 @@ REFUSED: dict[str, list[str]] = {
     "arithmetic": ["", "1 +", "+1", "01", "1.", ".5", "1  + 2", "(1", "1)", "2 3", "* 2", "1 +\n2"],
     "css_color": ["#ff", "#12345", "#ggg", "rgb(256, 0, 0)", "rgb(1,2,3)", "rgb(1, 2)", "hsl(360, 1%, 1%)", "hsl(1, 101%, 1%)", "Teal", ""],
     "csv_row": ['a"b', '"a', '"a"b', "a\nb", "," * 30, 'a,"b" '],
+    "email": ["", "a", "@b.co", "a@b", ".a@b.co", "a.@b.co", "a..b@c.de", "a@-b.co", "a@b-.co", "a@b.c1", "a@b..co", "a b@c.de", "a" * 65 + "@b.co"],
     "graphql_query": [
         "{}",
         "{ }",
@@ -108,6 +111,7 @@ REFUSED: dict[str, list[str]] = {
         "[" * 9,
         '{"a": 1, }',
     ],
+    "json_lines": ["", "{}", "\n", "{}\n\n", "{}{}\n", "[]\n", '{"a": 1}\r\n', '{"a":\n1}\n', '{"a": 1,}\n', '{"a":  1}\n'],
     "markdown_table": [
         "| a | b |\n| --- | --- |",
         "| a |\n| --- |\n| 1 |",

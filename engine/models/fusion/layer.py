@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -32,8 +33,7 @@ class LayerDesign:
     head_norms: tuple[NormWeights, NormWeights] | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class LayerWeights:
+class LayerWeights(NamedTuple):
     """What a layer multiplies with, for rows of C, heads of D and an inner size of I.
 
     Attributes:

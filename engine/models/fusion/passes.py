@@ -1,12 +1,13 @@
 """Replaces the decoder layers and the head of a loaded model by lean ones.
 
-Each fused layer is compared with the layer it replaces on a few tokens, so that a change in transformers can make a model
-slower but never wrong.
+The first fused layer of each kind is compared with the layer it replaces on a few tokens, so that a change in transformers can make
+a model slower but never wrong. Layers are of one kind when they run the same code on weights of the same shapes.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from ...kernels.paged_attention import AttentionScale
 from .int8 import Int8Linear
 from .layer import FusedDecoderLayer
 from .linear import Head, LinearWeights, RowLinear
-from .patterns import PATTERNS, LayerParts, match
+from .patterns import PATTERNS, LayerParts, kind_of, match
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +43,8 @@ def fuse(module: torch.nn.Module, *, quantization: Quantization | None = None) -
     """
     places = _decoder_layers(module)
     traces = _trace(module, places) if places else []
-    num_fused = sum(_fuse_layer(place, trace, quantization) for place, trace in zip(places, traces, strict=True))
+    verdicts: dict[Hashable, bool] = {}
+    num_fused = sum(_fuse_layer(place, trace, quantization, verdicts) for place, trace in zip(places, traces, strict=True))
     if quantization is not None and (num_fused == 0 or num_fused < len(places)):
         raise UnsupportedModel(f"{quantization}: the layers of {type(module).__name__} cannot be quantised on this device")
     if num_fused:
@@ -121,19 +123,27 @@ def _trace(module: torch.nn.Module, places: list[_Place]) -> list[_Trace | None]
 
 
 @torch.inference_mode()
-def _fuse_layer(place: _Place, trace: _Trace | None, quantization: Quantization | None) -> bool:
+def _fuse_layer(place: _Place, trace: _Trace | None, quantization: Quantization | None, verdicts: dict[Hashable, bool]) -> bool:
+    """Replaces a layer if it can be; the verdicts are those of the kinds met so far."""
     if trace is None or len(trace.attention) != 1:
         return False
     parts = match(place.layer)
     if parts is None:
         return False
-    fused = _layer(parts, trace, None)
-    actual = fused(trace.hidden_states, **{**trace.keywords, "formcast_step": _TracedStep()})
-    if not _close(actual, trace.result):
-        _log.warning("a %s is not fused: it computes something else than is known of its class", type(place.layer).__name__)
-        return False
-    place.layers[place.index] = fused if quantization is None else _layer(parts, trace, quantization)
-    return True
+    kind = (kind_of(place.layer, parts), trace.attention[0][1])
+    if kind not in verdicts:
+        verdicts[kind] = _verify(place.layer, parts, trace)
+    if verdicts[kind]:
+        place.layers[place.index] = _layer(parts, trace, quantization)
+    return verdicts[kind]
+
+
+def _verify(layer: torch.nn.Module, parts: LayerParts, trace: _Trace) -> bool:
+    actual = _layer(parts, trace, None)(trace.hidden_states, **{**trace.keywords, "formcast_step": _TracedStep()})
+    if _close(actual, trace.result):
+        return True
+    _log.warning("a %s is not fused: it computes something else than is known of its class", type(layer).__name__)
+    return False
 
 
 def _layer(parts: LayerParts, trace: _Trace, quantization: Quantization | None) -> FusedDecoderLayer:

@@ -6,6 +6,7 @@ else - another class, another kind of module in the place of a part - does not m
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -73,12 +74,30 @@ class LayerParts(NamedTuple):
 def match(layer: torch.nn.Module) -> LayerParts | None:
     """The parts of a decoder layer, or None when it does not match."""
     pattern = PATTERNS.get(type(layer).__name__)
-    if pattern is None:
+    if pattern is None or _is_altered(layer):
         return None
     try:
         return _parts(layer, pattern)
     except _Mismatch:
         return None
+
+
+def kind_of(layer: torch.nn.Module, parts: LayerParts) -> Hashable:
+    """Equal for layers that run the same code on weights of the same shapes."""
+    design = parts.design
+    norms = (design.norm_input, design.norm_middle, design.norm_attention, design.norm_feed_forward, *(design.head_norms or ()))
+    return (
+        type(layer),
+        design.heads,
+        design.activation,
+        tuple(None if norm is None else (norm.epsilon, norm.scale.shape) for norm in norms),
+        tuple((weight.shape, weight.dtype, bias is None) for weight, bias in parts.weights),
+    )
+
+
+def _is_altered(layer: torch.nn.Module) -> bool:
+    """Whether somebody changed what an instance computes, beside its class."""
+    return any("forward" in vars(part) or part._forward_hooks or part._forward_pre_hooks for part in layer.modules())
 
 
 class _Mismatch(Exception):

@@ -26,6 +26,7 @@ from transformers import (
 
 from formcast.engine.batch import build
 from formcast.engine.errors import UnsupportedModel
+from formcast.engine.models.fusion import passes
 from formcast.engine.models.fusion.int8 import Int8Linear
 from formcast.engine.models.fusion.linear import LinearWeights
 from formcast.engine.models.fusion.passes import fuse
@@ -150,14 +151,34 @@ def test_a_layer_with_another_kind_of_linear_stays_as_it_is():
         torch.testing.assert_close(actual, wanted, atol=1e-4, rtol=1e-4)
 
 
-def test_a_layer_that_computes_something_else_than_its_class_is_not_fused(caplog):
+def test_an_instance_that_was_altered_stays_as_it_is():
     module = random_module(CONFIGS["llama grouped"])
-    layer = module.model.layers[2]  # type: ignore[union-attr, index]
-    original = layer.forward  # type: ignore[union-attr]
-    layer.forward = lambda *arguments, **keywords: 1.01 * original(*arguments, **keywords)  # type: ignore[union-attr]
+    layers: Any = module.model.layers  # type: ignore[union-attr]
+    original = layers[2].forward
+    layers[2].forward = lambda *arguments, **keywords: 1.01 * original(*arguments, **keywords)
+    layers[1].mlp.register_forward_hook(lambda _module, _arguments, result: 2 * result)
+    expected = logits_of(module)
+    assert fuse(module) == 1
+    for actual, wanted in zip(logits_of(module), expected, strict=True):
+        torch.testing.assert_close(actual, wanted, atol=1e-4, rtol=1e-4)
+
+
+def test_a_class_that_computes_something_else_is_not_fused(caplog, monkeypatch):
+    module = random_module(CONFIGS["llama grouped"])
+    kind = type(module.model.layers[0])  # type: ignore[union-attr, index]
+    original = kind.forward
+    monkeypatch.setattr(kind, "forward", lambda *arguments, **keywords: 1.01 * original(*arguments, **keywords))
     with caplog.at_level(logging.WARNING):
-        assert fuse(module) == 2
-    assert "LlamaDecoderLayer is not fused" in caplog.text
+        assert fuse(module) == 0
+    assert len(caplog.messages) == 1 and "LlamaDecoderLayer is not fused" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["llama grouped", "gemma3"])
+def test_one_layer_of_each_kind_is_compared(name, monkeypatch):
+    compared = []
+    monkeypatch.setattr(passes, "_verify", lambda layer, parts, trace: compared.append(layer) or True)
+    assert fuse(random_module(CONFIGS[name])) == 3
+    assert len(compared) == {"llama grouped": 1, "gemma3": 2}[name]
 
 
 def test_float16_is_left_alone():

@@ -188,8 +188,22 @@ def test_errors_name_the_place(text: str, position: int | None, part: str):
         "start: " + "[A] " * 10_000 + '\nA: "a"',
         "start: x0\n" + "\n".join(f"x{i}: x{i + 1} x{i + 1}" for i in range(200)) + '\nx200: "z" |',
         'start: x~0..3000 "b"\nx: "(" x ")" | "a"',
+        "start: A\nA: /a/~1..100000",
     ],
-    ids=["nested", "nested right", "nested left", "blank", "blanks", "wide", "factored", "long", "optional", "doubling", "counted"],
+    ids=[
+        "nested",
+        "nested right",
+        "nested left",
+        "blank",
+        "blanks",
+        "wide",
+        "factored",
+        "long",
+        "optional",
+        "doubling",
+        "counted",
+        "counted terminal",
+    ],
 )
 def test_hostile_grammars_are_read(text: str):
     compile_cfg(parse_lark(text))
@@ -205,7 +219,7 @@ def test_hostile_grammars_are_read(text: str):
         "start: /" + "(?:" * 1_000 + "a" + ")" * 1_000 + "/",
         "start: t{A}\nt{x}: x t{t{x}}\nA: \"a\"",
         "start: A~1000000000 B\nA: /a+/\nB: /[ab]/",
-        "start: A\nA: /a/~1..100000",
+        'start: A "a"\nA: /a/~1..100000',
     ],
     ids=["open", "backslashes", "quote", "doubling terminals", "deep pattern", "endless template", "counted", "counted terminal"],
 )  # fmt: skip

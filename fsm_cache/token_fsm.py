@@ -32,10 +32,13 @@ from ..grammar.machine_layout import (
     C,
 )
 from .cursor import Cursor
+from .forced import CHOICE, only_byte
 from .string_tables import StringTables
 from .trie import Trie
 from .vocabulary import Vocabulary
 from .walk import set_bits, unpack, walk
+
+Place = tuple[tuple[int, ...], tuple[int, ...]]
 
 _NARROW = 512  # masks with at most so many tokens are kept as lists of ids
 _MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
@@ -115,22 +118,29 @@ class TokenFSM:
         forced = bytearray()
         with self._machine.lock:
             while len(forced) < limit and not self._machine.accepting(state):
-                following = self._only_byte(state)
-                if following is None:
+                byte = self._only_byte(state)
+                if byte == CHOICE:
                     break
-                byte, state = following
                 forced.append(byte)
+                state = int(self._status[0])
         return bytes(forced)
 
-    def _only_byte(self, state: int) -> tuple[int, int] | None:
-        found: tuple[int, int] | None = None
-        for byte in range(256):
-            target = self._machine.run(state, bytes((byte,)))
-            if target != DEAD:
-                if found is not None:
-                    return None
-                found = byte, target
-        return found
+    def _only_byte(self, state: int) -> int:
+        """The byte that must follow, with the state behind it in `_status`, or CHOICE."""
+        while True:
+            answer = int(only_byte(self._machine.memory, state, self._out, self._status))
+            if answer >= 0 or answer == CHOICE:
+                return answer
+            self._machine.serve(answer)
+
+    def place(self, state: int) -> Place:
+        """Where in the grammar `state` is: what is being read and what it is part of, without what lies around that.
+
+        Texts that reached the same place along different ways, such as two items of one array, tend to continue alike.
+        """
+        nodes = self._machine.nodes
+        with self._machine.lock:
+            return tuple(nodes[state, :PARENT].tolist()), tuple(nodes[nodes[state, PARENT], :PARENT].tolist())
 
     # --- masks -----------------------------------------------------------------------------------------------------
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..engine.config import DType, EngineConfig, Quantization
+from ..engine.config import DType, EngineConfig, Quantization, SpeculativeConfig
 from ..engine.request import InvalidRequest
 from ..grammar.limits import Limits
 from .ports import Engine, ServedModel
@@ -24,6 +24,7 @@ class RuntimeOptions:
 
     Attributes:
         tensor_parallel_size: number of GPUs that share the model; only 1 is built.
+        speculative_config: settings of `SpeculativeConfig`.
         limits: budgets of each constraint.
 
     The others are those of `EngineConfig`.
@@ -39,6 +40,8 @@ class RuntimeOptions:
     kv_cache_memory_bytes: int | None = None
     tensor_parallel_size: int = 1
     enable_prefix_caching: bool = True
+    draft_from_grammar: bool = True
+    speculative_config: Mapping[str, Any] | None = None
     max_waiting: int = 1024
     seed: int | None = None
     device: str | None = None
@@ -63,6 +66,8 @@ class RuntimeOptions:
             kv_cache_memory_bytes=self.kv_cache_memory_bytes,
             gpu_memory_utilization=self.gpu_memory_utilization,
             enable_prefix_caching=self.enable_prefix_caching,
+            draft_from_grammar=self.draft_from_grammar,
+            speculative=None if self.speculative_config is None else SpeculativeConfig.of(self.speculative_config),
             max_waiting=self.max_waiting,
             seed=self.seed,
             device=self.device,

@@ -12,6 +12,7 @@ from ..grammar.limits import Limits
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import DEAD, NIL, PARENT, A
 from .cursor import Cursor
+from .forced import CHOICE, only_byte
 from .leaf_tables import NO_ROW, LeafTable
 from .scratch import Scratch
 from .string_tables import StringTables
@@ -40,6 +41,8 @@ from .walk import (
     walk,
     walk_names,
 )
+
+Place = tuple[tuple[int, ...], tuple[int, ...]]
 
 _NARROW = 1024  # masks that add at most so many tokens to a shared row are kept as ids
 _MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
@@ -116,22 +119,30 @@ class TokenFSM:
         forced = bytearray()
         with self._machine.lock:
             while len(forced) < limit and not self._machine.accepting(state):
-                following = self._only_byte(state)
-                if following is None:
+                byte = self._only_byte(state)
+                if byte == CHOICE:
                     break
-                byte, state = following
                 forced.append(byte)
+                state = int(self.vocabulary.scratch.status[0])
         return bytes(forced)
 
-    def _only_byte(self, state: int) -> tuple[int, int] | None:
-        found: tuple[int, int] | None = None
-        for byte in range(256):
-            target = self._machine.run(state, bytes((byte,)))
-            if target != DEAD:
-                if found is not None:
-                    return None
-                found = byte, target
-        return found
+    def _only_byte(self, state: int) -> int:
+        """The byte that must follow, with the state behind it in `scratch.status`, or CHOICE."""
+        scratch = self.vocabulary.scratch
+        while True:
+            answer = int(only_byte(self._machine.memory, state, scratch.out, scratch.status))
+            if answer >= 0 or answer == CHOICE:
+                return answer
+            self._machine.serve(answer)
+
+    def place(self, state: int) -> Place:
+        """Where in the grammar `state` is: what is being read and what it is part of, without what lies around that.
+
+        Texts that reached the same place along different ways, such as two items of one array, tend to continue alike.
+        """
+        nodes = self._machine.nodes
+        with self._machine.lock:
+            return tuple(nodes[state, :PARENT].tolist()), tuple(nodes[nodes[state, PARENT], :PARENT].tolist())
 
     # --- masks -----------------------------------------------------------------------------------------------------
 

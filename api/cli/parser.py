@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any, NoReturn
 
 from ... import __version__
@@ -146,6 +147,13 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gpu-memory-utilization", type=float, default=0.9, metavar="X", help="share of a GPU's memory (%(default)s)")
     group.add_argument("--tensor-parallel-size", type=int, default=1, metavar="N", help="only 1 is supported")
     group.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True, help="share equal prompt beginnings")
+    group.add_argument(
+        "--draft-from-grammar",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="draft what a grammar forces or has led to before: the same answers in fewer steps",
+    )
+    group.add_argument("--speculative-config", type=_json_object, metavar="JSON", help='draft by prompt lookup: \'{"method": "ngram"}\'')
     group.add_argument("--device", metavar="D", help="a torch device (a GPU if there is one)")
 
 
@@ -171,6 +179,16 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--repetition-penalty", type=float, default=1.0, metavar="X")
     group.add_argument("--stop", nargs="+", default=(), metavar="TEXT", help="texts that end the answer")
     group.add_argument("--seed", type=int, metavar="N", help="makes an answer repeatable")
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"must be a JSON object, not {text!r}")
+    return value
 
 
 def _positive(text: str) -> int:

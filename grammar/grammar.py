@@ -262,6 +262,7 @@ def _load_registry(registry: Any) -> dict[str, Json]:
     if not isinstance(registry, Mapping):
         raise GrammarError(f"a registry must map URIs to schemas, not be {type(registry).__name__}")
     try:
+        _check_length(json_text.least_length(registry), Limits())
         return json_text.loads(json_text.dumps(registry))
     except ValueError as error:
         raise GrammarError(f"the registry is not JSON: {error}", pointer="") from error
@@ -275,15 +276,21 @@ def _load_schema(schema: Any, limits: Limits) -> tuple[str, Json]:
             raise GrammarError(f"{schema.__name__} is neither a schema nor a Pydantic model; use Grammar.of for other types")
         schema = _closed(make())
     try:
+        if not isinstance(schema, str):
+            _check_length(json_text.least_length(schema), limits)
         text = schema if isinstance(schema, str) else json_text.dumps(schema)
-        if len(text) > limits.max_bytes:
-            raise LimitError(f"the schema is longer than {limits.max_bytes} bytes (max_bytes)")
+        _check_length(len(text), limits)
         root = json_text.loads(text)
     except ValueError as error:
         raise GrammarError(f"the schema is not JSON: {error}") from error
     if not isinstance(root, bool | dict):
         raise GrammarError(f"a schema must be an object or a boolean, not {type(root).__name__}", pointer="")
     return text, root
+
+
+def _check_length(length: int, limits: Limits) -> None:
+    if length > limits.max_bytes:
+        raise LimitError(f"the schema is longer than {limits.max_bytes} bytes (max_bytes)", pointer="")
 
 
 def _closed(schema: Json) -> Json:

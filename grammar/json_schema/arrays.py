@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import GrammarError, LimitError
 from ..machine import ArrayFrame
-from .keywords import child
 from .nodes import Node
 from .numbers import NumberSet
 from .shapes import ArrayShape, Numbers
@@ -106,7 +105,7 @@ def uniqueness(expander: Expander, shape: ArrayShape) -> Uniqueness:
     fractions = shapes.number & ~Numbers.of(NumberSet.integers())
     if shape.prefix or shape.contains or shapes.arrays or shapes.objects or not fractions.other.is_empty(expander.limits):
         reason = "'uniqueItems' is supported for strings, integers and literals, and for other scalars of which there are few"
-        raise GrammarError(reason, pointer=child(shape.pointer, "uniqueItems"))
+        raise GrammarError(reason, pointer=shape.pointer.child("uniqueItems"))
     return Uniqueness.TEXT
 
 

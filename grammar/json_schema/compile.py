@@ -40,7 +40,7 @@ class SchemaCompiler:
     """
 
     def __init__(self, document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits):
-        self.expander = Expander(document, limits)
+        self.expander = Expander(document, limits, renewing=True)
         self.machine = Machine(whitespace, limits)
         self._any_order = any_order
         self._values: dict[Node, int] = {}

@@ -31,6 +31,7 @@ from .steps import Steps
 
 Json = Any
 
+_NODES_PER_LEVEL = 4  # expressions that one level of a schema is at most made of
 _PLACE_PRICE = 10  # steps for a place of a conjunction
 
 
@@ -43,9 +44,17 @@ class _Loop(Exception):
 
 
 class Expander:
-    """Expands nodes of one document, memoised."""
+    """Expands nodes of one document, memoised.
 
-    def __init__(self, document: Document, limits: Limits):
+    Args:
+        document: the schema.
+        limits: budgets.
+        renewing: `max_steps` bounds what is expanded at a time, and not all together. So a text that visits many places of a large
+            schema does not use up what one place may cost.
+    """
+
+    def __init__(self, document: Document, limits: Limits, *, renewing: bool = False):
+        self._renewing = renewing
         self.document = document
         self.limits = limits
         self.steps = Steps(limits)
@@ -80,13 +89,15 @@ class Expander:
 
         Raises:
             GrammarError: a reference loop that passes no property or item.
-            LimitError: more work than `max_steps`, or more nested applicators than `max_depth`.
+            LimitError: more work than `max_steps`, or applicators nested deeper than `max_schema_depth`.
         """
         known = self._shapes.get(node)
         if known is not None:
             return known
         if node in self._open:
             raise _circular(node)
+        if self._renewing and not self._open:
+            self.steps.renew()
         opened = {node}
         self._open.add(node)
         try:
@@ -122,8 +133,8 @@ class Expander:
                 if wanted in self._open:
                     loop = _Loop(wanted)
                     continue
-                if len(stack) > self.limits.max_depth:
-                    reason = f"the schema combines more than {self.limits.max_depth} levels (max_depth)"
+                if len(stack) > _NODES_PER_LEVEL * self.limits.max_schema_depth:
+                    reason = f"the combinators are nested deeper than {self.limits.max_schema_depth} (max_schema_depth)"
                     raise LimitError(reason, pointer=pointer_of(wanted))
                 opened.add(wanted)
                 self._open.add(wanted)

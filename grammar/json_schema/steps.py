@@ -13,6 +13,9 @@ class Steps:
         self._limits = limits
         self._left = limits.max_steps
 
+    def renew(self) -> None:
+        self._left = self._limits.max_steps
+
     def spend(self, steps: int) -> None:
         """Raises LimitError when nothing is left."""
         self._left -= steps

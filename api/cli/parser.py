@@ -117,7 +117,8 @@ def _models(commands: Any) -> None:
 def _check(commands: Any) -> None:
     parser = commands.add_parser("check", help="what of a JSON Schema is enforced, and which instances it admits")
     parser.add_argument("schema", metavar="SCHEMA", help="file, inline JSON, formcast:NAME, or - for stdin")
-    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file or inline JSON")
+    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file, inline JSON, or - for stdin")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
 
 
 def _bench(commands: Any) -> None:

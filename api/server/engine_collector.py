@@ -47,8 +47,8 @@ class EngineCollector(Collector):
         yield self._counter("formcast:masks", "Token masks made.", stats.num_masks)
         yield self._counter("formcast:mask_seconds", "Time spent making token masks.", stats.mask_seconds)
         yield self._counter("vllm:spec_decode_num_draft_tokens", "Tokens that were guessed and verified.", stats.num_draft_tokens)
-        yield self._counter("vllm:spec_decode_num_accepted_tokens", "Of these, those that became tokens of answers.", stats.num_accepted_tokens)
-        yield self._counter("formcast:forced_tokens", "Tokens of answers that the grammar forced, verified as drafts.", stats.num_forced_tokens)
+        yield self._counter("vllm:spec_decode_num_accepted_tokens", "Those of them that were right.", stats.num_accepted_tokens)
+        yield self._counter("formcast:forced_tokens", "Right guesses that the grammar forced.", stats.num_forced_tokens)
 
     def _compiler(self) -> Iterator[Metric]:
         if self._runtime.compiler_stats is None:

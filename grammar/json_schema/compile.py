@@ -15,13 +15,14 @@ from ..regex import Language
 from ..whitespace import Whitespace
 from .arrays import ArrayFrames, array_needs, uniqueness
 from .document import Scope
-from .expand import Expander, pointer_of
+from .expand import Expander
 from .keys import Keys
 from .keywords import Finding, check
 from .names import Names
-from .nodes import Node
+from .nodes import Node, pointer_of
 from .numbers import NumberSet
 from .objects import ObjectFrames
+from .pointers import ROOT, Pointer
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
@@ -39,6 +40,7 @@ class SchemaCompiler:
 
     def __init__(self, expander: Expander, whitespace: Whitespace, *, any_order: bool):
         self.expander = expander
+        expander.renewing = True
         self.machine = Machine(whitespace, expander.limits)
         self._any_order = any_order
         self._values: dict[Node, int] = {}
@@ -57,11 +59,11 @@ class SchemaCompiler:
             raise GrammarError("no finite value satisfies the schema", pointer=self._contradiction(root))
         return self.machine.start_of_document(self.value(root))
 
-    def _contradiction(self, root: Node) -> str:
+    def _contradiction(self, root: Node) -> Pointer:
         """Pointer of the deepest required place that is empty by itself."""
         from .object_needs import object_needs
 
-        expander, seen, node, place = self.expander, set[Node](), root, ""
+        expander, seen, node, place = self.expander, set[Node](), root, ROOT
         while node not in seen:
             seen.add(node)
             shapes = expander.expand(node)
@@ -203,7 +205,7 @@ def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[
     """What becomes of each keyword of the document; `only_refused` leaves out most of what is not refused."""
     limits = expander.limits
 
-    def probe(schema: Mapping[str, Json], base: str, pointer: str, scope: Scope) -> None:
+    def probe(schema: Mapping[str, Json], base: str, pointer: Pointer, scope: Scope) -> None:
         shapes = expander.expand(expander.nodes.place(schema, base, pointer, scope))
         for array in shapes.arrays:
             uniqueness(expander, array)
@@ -224,7 +226,7 @@ def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[
         try:
             _expand_everything(expander)
         except GrammarError as error:
-            yield Finding(error.pointer or "", "uniqueItems", "refused", error.reason, isinstance(error, LimitError))
+            yield Finding(Pointer(None, error.pointer or ""), "uniqueItems", "refused", error.reason, isinstance(error, LimitError))
 
 
 _COMBINING = frozenset({"contains", "not", "oneOf", "if", "dependentSchemas", "dependencies"})

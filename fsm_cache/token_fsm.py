@@ -67,6 +67,11 @@ class TokenFSM:
         return Cursor(self)
 
     @property
+    def mask_bytes(self) -> int:
+        """Memory of the remembered masks."""
+        return self._masks.num_bytes
+
+    @property
     def num_bytes(self) -> int:
         """Memory that goes with this automaton, about."""
         return self._machine.num_bytes + self._masks.num_bytes + self._closing.num_bytes + self._steps.num_bytes

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
@@ -50,7 +51,6 @@ from .machine_layout import (
     NIL,
     NODE,
     POSITION,
-    ROW,
     SETTINGS_SIZE,
     VALUE,
     WS_OUTER_AFTER,
@@ -176,7 +176,12 @@ class Machine:
 
     def lower(self, automaton: CharAutomaton, *, json: bool, tidy: bool = False, keys: KeyAutomaton | None = None) -> Lowering:
         """Rows of an automaton that only this grammar uses."""
-        lowering = Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits, store_bits=self.append_bits)
+        machine = weakref.proxy(self)  # which holds the lowering
+
+        def store_bits(bits: int, count: int) -> int:
+            return machine.append_bits(bits, count)
+
+        lowering = Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits, store_bits=store_bits)
         self._own.append(lowering)
         return lowering
 
@@ -393,7 +398,7 @@ class Machine:
     def num_bytes(self) -> int:
         """Memory that goes with this grammar and no other, about."""
         nodes, rows = int(self.header[H_NODES]), sum(leaf.num_rows for leaf in self._own)
-        arrays = nodes * 4 * NODE + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * 4 * ROW
+        arrays = nodes * 4 * NODE + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
         return _BASE_BYTES + arrays + _OBJECT_BYTES * (rows + len(self._value_makers) + len(self._frame_makers))
 
     @property
@@ -402,8 +407,8 @@ class Machine:
         return 2 * int(self.header[H_NODES]) > self.limits.max_nodes or 2 * self._num_rows > self.limits.max_states
 
 
-_BASE_BYTES = 50_000  # of a grammar without any state: arrays, schema, expander
-_OBJECT_BYTES = 1_500  # of what Python keeps for a row, value or frame
+_BASE_BYTES = 150_000  # of a grammar without any state: arrays, schema, expander
+_OBJECT_BYTES = 3_000  # of what Python keeps for a row, value or frame
 
 
 def _doubled(array: np.ndarray, fill: int) -> np.ndarray:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import NamedTuple
-
 import numpy as np
 
 from ..grammar.grammar import Compiled, Grammar
@@ -13,7 +10,9 @@ from ..grammar.machine import Machine
 from ..grammar.machine_layout import DEAD, NIL, PARENT, A
 from .cursor import Cursor
 from .forced import CHOICE, only_byte
-from .leaf_tables import NO_ROW, LeafTable
+from .leaf_tables import LeafTable
+from .mask import NO_ROW, Mask
+from .memo import Memo
 from .scratch import Scratch
 from .string_tables import StringTables
 from .trie import END, Trie
@@ -36,7 +35,6 @@ from .walk import (
     add_common,
     add_fitting,
     classify,
-    fill_row,
     set_bits,
     walk,
     walk_names,
@@ -45,17 +43,9 @@ from .walk import (
 Place = tuple[tuple[int, ...], tuple[int, ...]]
 
 _NARROW = 1024  # masks that add at most so many tokens to a shared row are kept as ids
-_MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
-_DEFAULT_MASK_BYTES = 64 << 20
+_STEP_BYTES = 200  # of a remembered transition
+_DEFAULT_MAX_BYTES = 64 << 20
 _UNBOUNDED = 1 << 14  # characters: more than any token has
-
-
-class _Mask(NamedTuple):
-    """Allowed tokens: those of a row (of no words: none) and more ids. `num_bytes` is what only this mask holds."""
-
-    base: np.ndarray
-    ids: np.ndarray
-    num_bytes: int
 
 
 class TokenFSM:
@@ -64,18 +54,16 @@ class TokenFSM:
     Args:
         compiled: the byte automaton.
         vocabulary: the tokens.
-        max_mask_bytes: memory for remembered masks; the least recently used go first.
+        max_bytes: memory for remembered masks and transitions; what was not used for long goes first.
     """
 
-    def __init__(self, compiled: Compiled, vocabulary: Vocabulary, max_mask_bytes: int = _DEFAULT_MASK_BYTES):
+    def __init__(self, compiled: Compiled, vocabulary: Vocabulary, max_bytes: int = _DEFAULT_MAX_BYTES):
         self.vocabulary = vocabulary
         self.start = compiled.start
         self._machine: Machine = compiled.machine
-        self._masks: OrderedDict[int, _Mask] = OrderedDict()
-        self._exits: dict[tuple[int, int], np.ndarray] = {}  # tokens that close a string, by the state after it
-        self._steps: dict[tuple[int, int], int] = {}  # transitions taken, by state and token
-        self._mask_bytes = 0
-        self._max_mask_bytes = max_mask_bytes
+        self._masks: Memo[Mask] = Memo(max_bytes // 2)
+        self._closing: Memo[np.ndarray] = Memo(max_bytes // 4)  # tokens that close a string, by the state after it
+        self._steps: Memo[int] = Memo(max_bytes // 4)  # by state and token
 
     def cursor(self) -> Cursor:
         """A cursor before the first token."""
@@ -84,30 +72,44 @@ class TokenFSM:
     @property
     def mask_bytes(self) -> int:
         """Memory of the remembered masks."""
-        return self._mask_bytes
+        return self._masks.num_bytes
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that goes with this automaton, about."""
+        return self._machine.num_bytes + self._masks.num_bytes + self._closing.num_bytes + self._steps.num_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the byte automaton has used up half of a budget, so that new texts should rather start with a fresh one."""
+        return self._machine.is_half_full
 
     # --- what cursors ask ------------------------------------------------------------------------------------------
 
-    def fill_mask(self, state: int, row: np.ndarray) -> None:
-        """Overwrites `row` (int32 [ceil(V / 32)]) with the mask of `state`.
-
-        Raises:
-            LimitError: a budget of the grammar is reached.
-        """
+    def mask(self, state: int) -> Mask:
+        """The allowed tokens of `state`. Raises LimitError."""
         with self._machine.lock:
-            mask = self._mask(state)
-        fill_row(row, mask.base, mask.ids)
+            mask = self._masks.get(state)
+            if mask is None:
+                shared = self._machine.mask_state(state)
+                mask = self._masks.get(shared) if shared != state else None
+                if mask is None:
+                    mask = _MaskMaker(self._machine, self.vocabulary, self._closing).make(shared)
+                    self._masks.put(shared, mask, mask.num_bytes)
+                if shared != state:
+                    self._masks.put(state, mask, _STEP_BYTES)
+            return mask
 
     def advance(self, state: int, token: int) -> int:
         """The state after the bytes of `token`, or DEAD."""
+        key = state << 32 | token
         with self._machine.lock:
-            target = self._steps.get((state, token))
+            target = self._steps.get(key)
             if target is None:
                 data = self.vocabulary.token_bytes[token] if 0 <= token < self.vocabulary.vocab_size else None
                 target = DEAD if data is None else self._machine.run(state, data)
-                if len(self._steps) >= _MAX_STEPS:
-                    self._steps.clear()
-                self._steps[state, token] = target
+                if data is not None:
+                    self._steps.put(key, target, _STEP_BYTES)
             return target
 
     def accepting(self, state: int) -> bool:
@@ -144,37 +146,20 @@ class TokenFSM:
         with self._machine.lock:
             return tuple(nodes[state, :PARENT].tolist()), tuple(nodes[nodes[state, PARENT], :PARENT].tolist())
 
-    # --- masks -----------------------------------------------------------------------------------------------------
-
-    def _mask(self, state: int) -> _Mask:
-        mask = self._masks.get(state)
-        if mask is None:
-            state = self._machine.mask_state(state)
-            mask = self._masks.get(state)
-        if mask is not None:
-            self._masks.move_to_end(state)
-            return mask
-        mask = self._masks[state] = _MaskMaker(self._machine, self.vocabulary, self._exits).make(state)
-        self._mask_bytes += mask.num_bytes
-        while self._mask_bytes > self._max_mask_bytes and len(self._masks) > 1:
-            _, old = self._masks.popitem(last=False)
-            self._mask_bytes -= old.num_bytes
-        return mask
-
 
 class _MaskMaker:
     """Makes one mask: shared rows, and ids of the tokens that they lack."""
 
-    def __init__(self, machine: Machine, vocabulary: Vocabulary, exits: dict[tuple[int, int], np.ndarray]):
+    def __init__(self, machine: Machine, vocabulary: Vocabulary, closing: Memo[np.ndarray]):
         self._machine = machine
         self._vocabulary = vocabulary
         self._scratch: Scratch = vocabulary.scratch
-        self._exits = exits
+        self._known_closing = closing
         self._bases: list[np.ndarray] = []
         self._count = 0  # ids so far, in scratch.found
         self._pending: list[int] = []
 
-    def make(self, state: int) -> _Mask:
+    def make(self, state: int) -> Mask:
         self._pending.append(state)
         seen: set[int] = set()
         while self._pending:
@@ -190,11 +175,11 @@ class _MaskMaker:
             self._count = add_all(self._vocabulary.eos_array, self._scratch.found, self._count)
         if len(self._bases) <= 1 and self._count <= _NARROW:
             ids = self._scratch.found[: self._count].copy()
-            return _Mask(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes)
+            return Mask.of(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes)
         row = self._row()
         for base in self._bases:
             row |= base
-        return _Mask(row, NO_ROW, row.nbytes)
+        return Mask.of(row, NO_ROW, row.nbytes)
 
     def _row(self) -> np.ndarray:
         """The ids so far as a row."""
@@ -269,11 +254,13 @@ class _MaskMaker:
 
     def _closing(self, tables: StringTables, after: int) -> np.ndarray:
         """Tokens that close the string and go on from the state `after`."""
-        ids = self._exits.get((after, tables.tidy))
+        key = 2 * after + tables.tidy
+        ids = self._known_closing.get(key)
         if ids is None:
             before = self._count
             self._walk_all(after, tables.suffixes)
-            ids = self._exits[after, tables.tidy] = self._scratch.found[before : self._count].copy()
+            ids = self._scratch.found[before : self._count].copy()
+            self._known_closing.put(key, ids, ids.nbytes + _STEP_BYTES)
             self._count = before
         return ids
 

@@ -66,6 +66,7 @@ i4 = types.int32
 i8 = types.int64
 i4_1 = types.Array(types.int32, 1, "C")
 i4_2 = types.Array(types.int32, 2, "C")
+i8_2 = types.Array(types.int64, 2, "C")
 i2_1 = types.Array(types.int16, 1, "C")
 u1_1 = types.Array(types.uint8, 1, "C")
 TRIE = types.Array(types.int64, 1, "C")  # addresses of the arrays of a trie, and its number of nodes
@@ -104,6 +105,23 @@ def fill_row(mask, base, tokens):
         mask[:] = base
     for t in tokens:
         mask[t >> 5] |= np.int32(1) << (t & 31)
+
+
+@kernel(types.void(i4_2, i8_2))
+def fill_rows(rows, places):
+    """Overwrites rows [R, W] with masks. `places` [R, 4] is for each the row of `rows`, the address of a base row (0: none), the
+    address of ids and their number."""
+    for k in range(places.shape[0]):
+        r = places[k, 0]
+        base, ids = at_address(places[k, 1]), at_address(places[k, 2])
+        if places[k, 1] == 0:
+            for w in range(rows.shape[1]):
+                rows[r, w] = 0
+        else:
+            for w in range(rows.shape[1]):
+                rows[r, w] = base[w]
+        for j in range(places[k, 3]):
+            rows[r, ids[j] >> 5] |= np.int32(1) << (ids[j] & 31)
 
 
 @kernel(i4(P, P, P, P, P, i4, i4_1))

@@ -132,6 +132,15 @@ def _bench(commands: Any) -> None:
     throughput.add_argument("--repeats", type=_positive, default=1, metavar="N", help="runs of each; the best counts (%(default)s)")
     throughput.add_argument("--output", metavar="FILE", help="write the figures as JSON there too")
     _add_engine(throughput)
+    mask = kinds.add_parser("mask", help="time and soundness of token masks, beside other engines")
+    mask.add_argument("tokenizer", metavar="TOKENIZER", help="tokenizer.json or its folder")
+    mask.add_argument("--cases", nargs="+", default=[], metavar="FILE", help="JSON lines of constraints and texts (the shipped ones)")
+    mask.add_argument("--stride", type=_positive, default=1, metavar="N", help="take every Nth case (%(default)s)")
+    mask.add_argument(
+        "--engines", nargs="+", choices=("formcast", "llguidance", "xgrammar"), help="what to measure (all that are installed)"
+    )
+    mask.add_argument("--output", metavar="FILE", help="write the figures as JSON there too")
+    mask.add_argument("--plot", metavar="FILE", help="draw the distributions (PNG); needs matplotlib")
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:

@@ -59,7 +59,7 @@ class EngineCollector(Collector):
         yield self._counter("formcast:grammar_cache_misses", "Grammars that had to be compiled.", stats.misses)
         yield self._counter("formcast:grammar_failures", "Grammars that were refused while compiling.", stats.failures)
         yield self._gauge("formcast:grammar_cache_entries", "Compiled grammars kept.", stats.live)
-        yield self._gauge("formcast:grammar_cache_bytes", "Memory of the masks of the compiled grammars.", stats.mask_bytes)
+        yield self._gauge("formcast:grammar_cache_bytes", "Memory of the compiled grammars.", stats.num_bytes)
 
     def _gauge(self, name: str, text: str, value: float) -> Metric:
         family = GaugeMetricFamily(name, text, labels=_LABELS)

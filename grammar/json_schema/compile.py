@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -34,14 +35,14 @@ class SchemaCompiler:
 
     Args:
         expander: of the schema; used by nobody else from now on.
-        whitespace: policy between tokens.
+        machine: empty. It will hold this compiler, so it is not held: both go as soon as nobody uses the machine.
         any_order: declared properties may come in every order.
     """
 
-    def __init__(self, expander: Expander, whitespace: Whitespace, *, any_order: bool):
+    def __init__(self, expander: Expander, machine: Machine, *, any_order: bool):
         self.expander = expander
         expander.renewing = True
-        self.machine = Machine(whitespace, expander.limits)
+        self.machine: Machine = weakref.proxy(machine)
         self._any_order = any_order
         self._values: dict[Node, int] = {}
         self._distinct: dict[Node, int] = {}
@@ -263,8 +264,8 @@ def compile_schema(expander: Expander, whitespace: Whitespace, *, any_order: boo
         GrammarError: no value satisfies the schema, or it refers to itself in a circle.
         LimitError: a budget is reached.
     """
-    compiler = SchemaCompiler(expander, whitespace, any_order=any_order)
+    machine = Machine(whitespace, expander.limits)
     try:
-        return compiler.machine, compiler.start()
+        return machine, SchemaCompiler(expander, machine, any_order=any_order).start()
     except GrammarError as error:
         raise error.at("") from error

@@ -12,18 +12,21 @@ from starlette.types import ASGIApp
 from ...grammar.errors import FormcastError
 from ..async_engine import AsyncLLM
 from ..openai.errors import ApiError
-from .auth import BearerAuth
+from .auth import BearerAuth, route_path
+from .dialects import dialect_of
 from .errors import of_status, to_api_error
 from .observer import Observer
 from .record import record_of
 from .responses import error_response
+from .routes.ollama import OllamaRoutes
 from .routes.openai import OpenAIRoutes
 from .routes.system import SystemRoutes
+from .routes.tgi import TgiRoutes
 from .service import Service
 from .settings import ServerSettings
 
 CLIENT_CLOSED_REQUEST = 499
-_FAMILIES = (OpenAIRoutes, SystemRoutes)
+_FAMILIES = (OpenAIRoutes, OllamaRoutes, TgiRoutes, SystemRoutes)
 
 
 def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
@@ -43,7 +46,7 @@ def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
 
 def _answer(request: Request, error: ApiError) -> Response:
     record_of(request.scope).error_code = error.code
-    return error_response(error)
+    return error_response(error, dialect_of(route_path(request.scope)))
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

@@ -7,6 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ...grammar.errors import FormcastError
@@ -32,7 +33,7 @@ _FAMILIES = (OpenAIRoutes, OllamaRoutes, TgiRoutes, SystemRoutes)
 def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
     """The application over a running model. It owns neither the model nor a socket."""
     service = Service(llm, settings)
-    routes = [route for family in _FAMILIES for route in family(service).routes()]
+    routes = service_routes(service)
     handlers = dict.fromkeys((ApiError, FormcastError, Exception), _on_error)
     app: ASGIApp = Starlette(
         routes=routes, exception_handlers={**handlers, HTTPException: _on_http_exception, ClientDisconnect: _on_disconnect}
@@ -42,6 +43,11 @@ def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
     if settings.allowed_origins:
         app = CORSMiddleware(app, allow_origins=settings.allowed_origins, allow_methods=("GET", "POST"), allow_headers=("*",))
     return Observer(app, metrics=service.metrics, paths={route.endpoint: route.path for route in routes})
+
+
+def service_routes(service: Service) -> list[Route]:
+    """All routes."""
+    return [route for family in _FAMILIES for route in family(service).routes()]
 
 
 def _answer(request: Request, error: ApiError) -> Response:

@@ -14,6 +14,7 @@ from .ports import Engine, ServedModel
 if TYPE_CHECKING:
     import torch
 
+    from ..engine.models.model_info import ModelInfo
     from ..engine.models.progress import Progress
     from ..fsm_cache.compiler import CompilerStats
 
@@ -85,6 +86,7 @@ class Runtime:
         max_waiting: requests that may wait in the engine.
         token_bytes: token id -> the bytes that it stands for; for a special token, its name.
         compiler_stats: what grammars have cost so far; None where there is no compiler.
+        model_info: facts about the files of the model; reads them.
         closers: what else ends with the runtime, in this order.
     """
 
@@ -94,6 +96,7 @@ class Runtime:
     max_waiting: int
     token_bytes: Callable[[int], bytes]
     compiler_stats: Callable[[], CompilerStats] | None = None
+    model_info: Callable[[], ModelInfo | None] = lambda: None
     closers: tuple[Callable[[], None], ...] = ()
 
     def close(self) -> None:
@@ -147,6 +150,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         max_waiting=core.limits.max_waiting,
         token_bytes=lambda token: table.token_bytes[token] or table.name_bytes(token),
         compiler_stats=compiler.stats,
+        model_info=lambda: ModelStore().show(options.model),
         closers=(compiler.close,),
     )
 

@@ -20,6 +20,7 @@ _COMMANDS = {
     "rm": "models",
     "check": "check",
     "bench": "bench",
+    "completion": "completion",
 }
 
 

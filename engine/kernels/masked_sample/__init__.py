@@ -36,18 +36,17 @@ def _on_cpu(logits: torch.Tensor, settings: SampleSettings) -> SampleResult:
         logprobs=torch.zeros(num_rows, dtype=torch.float32),
         statuses=torch.zeros(num_rows, dtype=torch.int32),
     )
-    rows = logits.numpy()
     edits = settings.edits
     if edits is not None:
         fields = (
             edits.offsets, edits.token_ids, edits.counts, edits.seen, edits.biases, edits.repetition, edits.frequency, edits.presence,
         )  # fmt: skip
-        cpu.edit_rows(rows, *(field.numpy() for field in fields))
+        cpu.edit_rows(logits.numpy(), *(field.numpy() for field in fields))
     inputs = (
         settings.masks, settings.constrained, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps, settings.uniforms,
         result.token_ids, result.logprobs, result.statuses,
     )  # fmt: skip
-    cpu.sample_rows(rows, *(tensor.numpy() for tensor in inputs))
+    cpu.sample_rows(logits, *inputs)
     return result
 
 

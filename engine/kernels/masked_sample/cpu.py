@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import torch
 from numba import boolean, float32, float64, int32, int64, void
 
 from ..cpu_math import exp_negative
-from ..parallel import KERNEL, address_of, claim, pointer, run
+from ..parallel import KERNEL, claim, pointer, run
 from .layout import RowStatus
 
 _SAMPLED, _NO_TOKEN, _NOT_A_NUMBER = (int(status) for status in (RowStatus.SAMPLED, RowStatus.NO_TOKEN, RowStatus.NOT_A_NUMBER))
@@ -220,15 +221,15 @@ def _sample(words):
         )
 
 
-def sample_rows(logits: np.ndarray, *columns: np.ndarray) -> None:
+def sample_rows(logits: torch.Tensor, *columns: torch.Tensor) -> None:
     """Samples logits [R, V].
 
     Args:
         columns: masks, constrained, temperatures, min_ps, top_ks, top_ps and uniforms of `SampleSettings`, then token_ids,
             logprobs and statuses of `SampleResult`, which are filled. All are contiguous.
     """
-    words = (*map(address_of, (logits, *columns)), logits.shape[1], columns[0].shape[1])
-    run(_sample, logits.shape[0], words, parallel=logits.size > _WORTH_A_TEAM)
+    words = (*(tensor.data_ptr() for tensor in (logits, *columns)), logits.shape[1], columns[0].shape[1])
+    run(_sample, logits.shape[0], words, parallel=logits.numel() > _WORTH_A_TEAM)
 
 
 @numba.njit(

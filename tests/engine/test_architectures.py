@@ -26,6 +26,7 @@ from transformers import (
 )
 
 from formcast.engine.batch import build
+from formcast.engine.models import falcon
 from formcast.engine.models.fusion.passes import fuse
 from formcast.engine.runner import Runner
 from formcast.engine.scheduler import Chunk, StepPlan
@@ -54,6 +55,7 @@ CONFIGS = {
     "mixtral": MixtralConfig(**SIZES, **HEADS, **EXPERTS, num_local_experts=4),
     "qwen3 moe": Qwen3MoeConfig(**SIZES, **HEADS, **EXPERTS, head_dim=12, num_experts=4, moe_intermediate_size=32, norm_topk_prob=True),
 }
+falcon.register()
 LENGTHS = (45, 7, 60, 33)
 STEPS = ((20, 1, 40, 0), (1, 3, 17, 33), (16, 1, 1, 0), (8, 2, 2, 0))
 """Tokens of each sequence computed by each step: prefill, extension and decoding side by side."""

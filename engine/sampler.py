@@ -149,6 +149,7 @@ class Sampler:
             min_ps=column([row.params.min_p for row in rows], torch.float32),
             top_ks=column([min(row.params.top_k, self._num_tokens) for row in rows], torch.int32),
             top_ps=column([row.params.top_p for row in rows], torch.float32),
+            typical_ps=column([row.params.typical_p for row in rows], torch.float32),
             uniforms=torch.from_numpy(uniforms(seeds, positions)).to(device),
             edits=_edits(rows, device),
         )

@@ -93,7 +93,7 @@ def test_what_paged_attention_lacks_is_refused(extras):
     module = torch.nn.Module()
     module.layer_idx = 0  # type: ignore[assignment]
     tensor = torch.zeros(1, 2, 3, 4)
-    arguments = {"attention_mask": None, "formcast_step": None, **extras}
+    arguments = {"attention_mask": None, **extras}
     with pytest.raises(UnsupportedModel):
         paged_attention_forward(module, tensor, tensor, tensor, **arguments)  # type: ignore[arg-type]
 

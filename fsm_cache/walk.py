@@ -45,11 +45,12 @@ from ..grammar.machine_layout import (
     OFF,
     PARENT,
     ROW,
+    RUN,
     A,
     B,
     C,
 )
-from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
+from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
 
 i4 = types.int32
 i8 = types.int64
@@ -146,8 +147,8 @@ def classify(memory, node, info):
 
 @kernel(types.boolean(P, P, i4, P, i8))
 def taken_whole(nodes, rows, state, subtrees, i):
-    """Whether everything below trie node `i` leads from `state` back to itself: a leaf that loops over all these bytes, or a
-    key whose text does not matter."""
+    """Whether everything below trie node `i` leads from `state` back to itself (a leaf that loops over all these bytes, or a
+    key whose text does not matter), or runs on in a leaf that takes so many characters of this kind."""
     kind = nodes[state * NODE + KIND]
     if kind != LEAF and (kind != KEY or nodes[state * NODE + B] != OFF):
         return False
@@ -155,6 +156,8 @@ def taken_whole(nodes, rows, state, subtrees, i):
     if rows[row + FLAGS] & F_LOOPS == 0:
         return False
     at = i * SUBTREE
+    if kind == LEAF and rows[row + RUN] > 0 and subtrees[at + HEIGHT] > rows[row + RUN]:
+        return False
     wide = subtrees[at + WIDE]
     if wide == BROKEN or (wide == TEXT and rows[row + FLAGS] & F_TEXT_LOOP == 0):
         return False

@@ -76,6 +76,8 @@ OUTCOME = 261  # outcome of a row that ends a key
 KEY_SET = 266  # table offset of a bit set of the declared keys in [KEY_LO, KEY_HI) where not all of them can be reached, else 0
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
+RUN = KEY_LO  # of leaf rows with F_LOOPS: how many characters of LOOP can come at least, 0: as many as wanted (each leads to another row)
+
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
 
 F_EXPANDED = 1
@@ -83,7 +85,7 @@ F_ACCEPT = 2  # the leaf may end here (numbers, regexes, whitespace)
 F_BOUNDARY = 4  # between two characters of a string
 F_KEY_END = 8  # the key is complete: OUTCOME says which
 F_ESCAPE = 16  # inside a JSON escape
-F_LOOPS = 64  # some ASCII byte leads back to the row
+F_LOOPS = 64  # some ASCII byte leads back to the row, or begins a run
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
 F_TIDY = 256  # a JSON string in which printable ASCII is never escaped

@@ -18,11 +18,17 @@ def new_id(prefix: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """One prompt to answer `params.n` times."""
+    """One prompt to answer `params.n` times.
+
+    Attributes:
+        priority: see `Request`; `cache_salt` too.
+    """
 
     prompt: Prompt
     params: SamplingParams
     constraint: Constraint | None = None
+    priority: int = 0
+    cache_salt: str | None = None
     job_id: str = field(default_factory=lambda: new_id("gen"))
 
     def requests(self) -> list[Request]:
@@ -32,6 +38,8 @@ class Job:
             prompt_token_ids=self.prompt.token_ids,
             params=self.params,
             grammar=self.constraint.grammar if self.constraint else None,
+            priority=self.priority,
+            cache_salt=self.cache_salt,
         )
         return expand(whole)
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..engine.request import Request, RequestOutput
+
+if TYPE_CHECKING:
+    from ..engine.core import EngineStats
 
 OnOutput = Callable[[RequestOutput], None]
 
@@ -29,14 +32,35 @@ class Engine(Protocol):
         """End all requests and the thread."""
         ...
 
+    def stats(self) -> EngineStats:
+        """What is open, and counts since the start."""
+        ...
+
+    @property
+    def alive(self) -> bool:
+        """Whether requests are accepted: neither closed nor failed."""
+        ...
+
 
 class Encoding(Protocol):
     @property
     def ids(self) -> list[int]: ...
 
 
+class AddedToken(Protocol):
+    @property
+    def content(self) -> str: ...
+
+    @property
+    def special(self) -> bool: ...
+
+
 class Tokenizer(Protocol):
     def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding: ...
+
+    def get_added_tokens_decoder(self) -> Any:
+        """Token id -> `AddedToken`."""
+        ...
 
 
 class ChatTemplate(Protocol):

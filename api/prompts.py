@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..engine.request import InvalidRequest
-from .ports import ServedModel
+from .control_tokens import ControlTokens, Piece
+from .ports import ChatTemplate, ServedModel
 
 
 class ContextLengthExceeded(InvalidRequest):
@@ -24,7 +25,7 @@ class Prompt:
 
     Attributes:
         text: None if token ids were given.
-        token_ids: at least one.
+        token_ids: at least one, unless it was asked for otherwise.
         source: the argument or request field it came from; errors name it.
     """
 
@@ -38,10 +39,23 @@ class PromptEncoder:
 
     def __init__(self, model: ServedModel):
         self._model = model
+        added = model.tokenizer.get_added_tokens_decoder().values()
+        self._control_tokens = ControlTokens(token.content for token in added if token.special)
 
-    def of_text(self, text: str, *, source: str = "prompt") -> Prompt:
-        """Plain text, continued as it stands. The begin token is added if the model was trained with one."""
-        return self._prompt(text, self._begin() + self._encode(text, source), source)
+    @property
+    def chat_template(self) -> ChatTemplate | None:
+        """That of the model."""
+        return self._model.chat_template
+
+    def of_text(self, text: str, *, source: str = "prompt", begin: bool = True, may_be_empty: bool = False) -> Prompt:
+        """Plain text, continued as it stands.
+
+        Args:
+            begin: add the begin token if the model was trained with one.
+            may_be_empty: no tokens will do; such a prompt cannot be answered.
+        """
+        token_ids = (self._begin() if begin else []) + self._encode(text, source)
+        return self._prompt(text, token_ids, source, may_be_empty=may_be_empty)
 
     def of_token_ids(self, token_ids: Sequence[int], *, source: str = "prompt") -> Prompt:
         """Tokens as they are, without a begin token."""
@@ -50,18 +64,34 @@ class PromptEncoder:
                 raise InvalidRequest(f"{token!r} is not a token id of this model (0 to {self._model.vocab_size - 1})", param=source)
         return self._prompt(None, list(token_ids), source)
 
-    def of_chat(self, messages: Sequence[dict[str, Any]], *, source: str = "messages", **variables: Any) -> Prompt:
-        """A conversation through the model's chat template, ready for the assistant's next turn.
+    def of_chat(
+        self, messages: Sequence[dict[str, Any]], *, source: str = "messages", template: ChatTemplate | None = None, **variables: Any
+    ) -> Prompt:
+        """A conversation through a chat template, ready for the assistant's next turn.
+
+        Whatever the messages and variables spell, it is read as plain text: only the template writes control tokens.
+
+        Args:
+            template: None is the model's own.
+            variables: further names for the template, also `add_generation_prompt`.
 
         Raises:
             InvalidRequest: if the model has no chat template.
             ChatTemplateError: if the template refuses the messages.
         """
-        template = self._model.chat_template
+        template = template or self._model.chat_template
         if template is None:
             raise InvalidRequest(f"model {self._model.name} has no chat template: give it a plain prompt instead", param=source)
-        text = template.render(list(messages), add_generation_prompt=True, **variables)
-        return self._prompt(text, self._encode(text, source), source)
+        hidden = self._control_tokens.hide([list(messages), variables])
+        safe_messages, safe_variables = hidden.value
+        rendered = hidden.pieces(template.render(safe_messages, **safe_variables))
+        token_ids = [token for piece in rendered for token in self._encode_piece(piece, source)]
+        return self._prompt("".join(piece.text for piece in rendered), token_ids, source)
+
+    def _encode_piece(self, piece: Piece, source: str) -> list[int]:
+        if not piece.is_plain:
+            return self._encode(piece.text, source)
+        return [token for part in self._control_tokens.broken(piece.text) for token in self._encode(part, source)]
 
     def _begin(self) -> list[int]:
         begin = self._model.bos_token_id
@@ -77,8 +107,8 @@ class PromptEncoder:
             raise InvalidRequest("the text holds a special token that this model cannot read", param=source)
         return token_ids
 
-    def _prompt(self, text: str | None, token_ids: list[int], source: str) -> Prompt:
-        if not token_ids:
+    def _prompt(self, text: str | None, token_ids: list[int], source: str, *, may_be_empty: bool = False) -> Prompt:
+        if not token_ids and not may_be_empty:
             raise InvalidRequest("the prompt is empty", param=source)
         return Prompt(text=text, token_ids=tuple(token_ids), source=source)
 

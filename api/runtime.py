@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..engine.config import DType, EngineConfig, Quantization
+from ..engine.config import DType, EngineConfig, Quantization, SpeculativeConfig
 from ..engine.request import InvalidRequest
 from ..grammar.limits import Limits
 from .ports import Engine, ServedModel
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import torch
 
     from ..engine.models.progress import Progress
+    from ..fsm_cache.compiler import CompilerStats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +24,7 @@ class RuntimeOptions:
 
     Attributes:
         tensor_parallel_size: number of GPUs that share the model; only 1 is built.
+        speculative_config: settings of `SpeculativeConfig`.
         limits: budgets of each constraint.
 
     The others are those of `EngineConfig`.
@@ -38,6 +40,8 @@ class RuntimeOptions:
     kv_cache_memory_bytes: int | None = None
     tensor_parallel_size: int = 1
     enable_prefix_caching: bool = True
+    draft_from_grammar: bool = True
+    speculative_config: Mapping[str, Any] | None = None
     max_waiting: int = 1024
     seed: int | None = None
     device: str | None = None
@@ -62,6 +66,8 @@ class RuntimeOptions:
             kv_cache_memory_bytes=self.kv_cache_memory_bytes,
             gpu_memory_utilization=self.gpu_memory_utilization,
             enable_prefix_caching=self.enable_prefix_caching,
+            draft_from_grammar=self.draft_from_grammar,
+            speculative=None if self.speculative_config is None else SpeculativeConfig.of(self.speculative_config),
             max_waiting=self.max_waiting,
             seed=self.seed,
             device=self.device,
@@ -78,6 +84,7 @@ class Runtime:
         max_model_len: most tokens of prompt and answer together.
         max_waiting: requests that may wait in the engine.
         token_bytes: token id -> the bytes that it stands for; for a special token, its name.
+        compiler_stats: what grammars have cost so far; None where there is no compiler.
         closers: what else ends with the runtime, in this order.
     """
 
@@ -86,6 +93,7 @@ class Runtime:
     max_model_len: int
     max_waiting: int
     token_bytes: Callable[[int], bytes]
+    compiler_stats: Callable[[], CompilerStats] | None = None
     closers: tuple[Callable[[], None], ...] = ()
 
     def close(self) -> None:
@@ -138,6 +146,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         max_model_len=core.limits.max_model_len,
         max_waiting=core.limits.max_waiting,
         token_bytes=lambda token: table.token_bytes[token] or table.name_bytes(token),
+        compiler_stats=compiler.stats,
         closers=(compiler.close,),
     )
 

@@ -58,6 +58,11 @@ class EngineClient:
         """Ends a request; no effect on one that is unknown or has ended."""
         self._command(lambda: self._deliver(self._core.abort(request_id)))
 
+    @property
+    def alive(self) -> bool:
+        """Whether requests are accepted: neither closed nor failed."""
+        return self._stopped is None and self._thread.is_alive()
+
     def stats(self) -> EngineStats:
         """The state after the last step."""
         return self._stats

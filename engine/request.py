@@ -209,6 +209,8 @@ class RequestOutput:
         error: what went wrong, exactly when the finish reason is "error".
         logprobs: one entry per new token, or None when not asked for.
         num_cached_tokens: prompt tokens whose keys and values were taken from the prefix cache.
+        num_draft_tokens, num_accepted_tokens, num_forced_tokens: tokens that were guessed and verified so far, those of them that
+            became part of the answer, and how many of these the grammar forced.
     """
 
     request_id: str
@@ -221,6 +223,9 @@ class RequestOutput:
     num_prompt_tokens: int = 0
     num_generated_tokens: int = 0
     num_cached_tokens: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
+    num_forced_tokens: int = 0
 
     @property
     def finished(self) -> bool:

@@ -24,6 +24,7 @@ class CompilerStats:
     failures: grammars refused.
     seconds: time spent making FSMs.
     live: FSMs kept.
+    mask_bytes: memory of the masks that they remember.
     """
 
     hits: int
@@ -31,6 +32,7 @@ class CompilerStats:
     failures: int
     seconds: float
     live: int
+    mask_bytes: int
 
 
 class FsmCompiler:
@@ -80,7 +82,9 @@ class FsmCompiler:
 
     def stats(self) -> CompilerStats:
         with self._lock:
-            return CompilerStats(self._hits, self._misses, self._failures, self._seconds, len(self._futures))
+            done = [future for future in self._futures.values() if future.done() and not future.cancelled()]
+            mask_bytes = sum(future.result().mask_bytes for future in done if future.exception() is None)
+            return CompilerStats(self._hits, self._misses, self._failures, self._seconds, len(self._futures), mask_bytes)
 
     def close(self) -> None:
         """Cancels what has not started and waits for the rest."""

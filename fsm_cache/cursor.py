@@ -10,7 +10,7 @@ import numpy as np
 from ..grammar.machine_layout import DEAD
 
 if TYPE_CHECKING:
-    from .token_fsm import TokenFSM
+    from .token_fsm import Place, TokenFSM
 
 MAX_FORCED_BYTES = 4096
 _LEFT_CONTEXT = 8  # tokens before the forced text that may change how it is cut
@@ -74,17 +74,22 @@ class Cursor:
         """Tokens taken so far."""
         return len(self._tokens)
 
-    def forced_bytes(self) -> bytes:
-        """Text that must follow whatever the model prefers; empty if there is a choice."""
-        return b"" if self.finished else self.fsm.forced_bytes(self._history[-1], MAX_FORCED_BYTES)
+    @property
+    def place(self) -> Place:
+        """Where in the grammar this is, comparable between cursors of the same automaton: see `TokenFSM.place`."""
+        return self.fsm.place(self._history[-1])
 
-    def forced_tokens(self) -> list[int]:
-        """Tokens of the forced text as the tokenizer itself would cut it after the text so far.
+    def forced_bytes(self, max_bytes: int = MAX_FORCED_BYTES) -> bytes:
+        """Text that must follow whatever the model prefers, up to `max_bytes` of it; empty if there is a choice."""
+        return b"" if self.finished else self.fsm.forced_bytes(self._history[-1], max_bytes)
+
+    def forced_tokens(self, max_bytes: int = MAX_FORCED_BYTES) -> list[int]:
+        """Tokens of the forced text, up to `max_bytes` of it, as the tokenizer itself would cut it after the text so far.
 
         The last one is left out, since what follows the forced text may still merge with it. Empty where the tokenizer's
         segmentation is not known, or differs from the tokens taken so far.
         """
-        forced, encode = self.forced_bytes(), self.fsm.vocabulary.encode
+        forced, encode = self.forced_bytes(max_bytes), self.fsm.vocabulary.encode
         if not forced or encode is None:
             return []
         left = self._tokens[-_LEFT_CONTEXT:]

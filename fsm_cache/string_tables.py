@@ -28,20 +28,24 @@ class StringTables:
         tidy: printable ASCII is never escaped, as in keys; else every spelling counts.
 
     Attributes:
+        tidy: 0 or 1, as the argument.
         lengths: int16 [V]: characters of a token up to its end or the closing quote, -1 where it cannot stand in a string.
+        closed: int16 [V]: bytes up to and including the closing quote, 0 for tokens that do not close a string.
         closers: tokens that end with the closing quote.
         suffixes: what follows the closing quote in the others that close the string, by token.
         closing: trie of all tokens that close the string.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, tidy: bool):
+        self.tidy = int(tidy)
         self._words = vocabulary.row_words
         machine = Machine()
-        start = Lowering(machine, ANY_STRING, json=True, tidy=tidy).start_row()
-        machine.fill_all_rows()
+        strings = Lowering(ANY_STRING, json=True, tidy=tidy)
+        start = strings.start_row()
+        strings.fill_all()
         trie = vocabulary.trie
         self.lengths = np.zeros(vocabulary.vocab_size, np.int16)
-        closed = np.zeros(vocabulary.vocab_size, np.int16)
+        closed = self.closed = np.zeros(vocabulary.vocab_size, np.int16)
         scan_string(machine.memory, trie.memory, start, np.zeros(2 * trie.max_depth + 4, np.int32), self.lengths, closed)
         self._longest = int(self.lengths.max(initial=0))
         self._stays = (self.lengths >= 0) & (closed == 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,18 +10,43 @@ import numpy as np
 from ..grammar.grammar import Compiled, Grammar
 from ..grammar.limits import Limits
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import DEAD, KIND, NIL, PARENT, SET, A
+from ..grammar.machine_layout import DEAD, NIL, PARENT, A
 from .cursor import Cursor
+from .forced import CHOICE, only_byte
+from .leaf_tables import NO_ROW, LeafTable
 from .scratch import Scratch
 from .string_tables import StringTables
-from .trie import Trie
+from .trie import END, Trie
 from .vocabulary import Vocabulary
-from .walk import DONE, FOUND, NAMED, REST, STRING, classify, fill_row, keep_fitting, set_bits, walk, walk_names
+from .walk import (
+    ARRAY,
+    AT_VALUE,
+    DROPPED,
+    FOUND,
+    IN_LEAF,
+    MEMBERS,
+    NAMED,
+    OBJECT,
+    POSITION,
+    QUOTE,
+    SPACE,
+    STRING,
+    WALK,
+    add_all,
+    add_common,
+    add_fitting,
+    classify,
+    fill_row,
+    set_bits,
+    walk,
+    walk_names,
+)
+
+Place = tuple[tuple[int, ...], tuple[int, ...]]
 
 _NARROW = 1024  # masks that add at most so many tokens to a shared row are kept as ids
 _MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
 _DEFAULT_MASK_BYTES = 64 << 20
-_NO_ROW = np.zeros(0, np.int32)
 _UNBOUNDED = 1 << 14  # characters: more than any token has
 
 
@@ -48,7 +72,7 @@ class TokenFSM:
         self.start = compiled.start
         self._machine: Machine = compiled.machine
         self._masks: OrderedDict[int, _Mask] = OrderedDict()
-        self._exits: dict[tuple[int, bool], np.ndarray] = {}  # tokens that close a string, by the state after it
+        self._exits: dict[tuple[int, int], np.ndarray] = {}  # tokens that close a string, by the state after it
         self._steps: dict[tuple[int, int], int] = {}  # transitions taken, by state and token
         self._mask_bytes = 0
         self._max_mask_bytes = max_mask_bytes
@@ -56,6 +80,11 @@ class TokenFSM:
     def cursor(self) -> Cursor:
         """A cursor before the first token."""
         return Cursor(self)
+
+    @property
+    def mask_bytes(self) -> int:
+        """Memory of the remembered masks."""
+        return self._mask_bytes
 
     # --- what cursors ask ------------------------------------------------------------------------------------------
 
@@ -90,22 +119,30 @@ class TokenFSM:
         forced = bytearray()
         with self._machine.lock:
             while len(forced) < limit and not self._machine.accepting(state):
-                following = self._only_byte(state)
-                if following is None:
+                byte = self._only_byte(state)
+                if byte == CHOICE:
                     break
-                byte, state = following
                 forced.append(byte)
+                state = int(self.vocabulary.scratch.status[0])
         return bytes(forced)
 
-    def _only_byte(self, state: int) -> tuple[int, int] | None:
-        found: tuple[int, int] | None = None
-        for byte in range(256):
-            target = self._machine.run(state, bytes((byte,)))
-            if target != DEAD:
-                if found is not None:
-                    return None
-                found = byte, target
-        return found
+    def _only_byte(self, state: int) -> int:
+        """The byte that must follow, with the state behind it in `scratch.status`, or CHOICE."""
+        scratch = self.vocabulary.scratch
+        while True:
+            answer = int(only_byte(self._machine.memory, state, scratch.out, scratch.status))
+            if answer >= 0 or answer == CHOICE:
+                return answer
+            self._machine.serve(answer)
+
+    def place(self, state: int) -> Place:
+        """Where in the grammar `state` is: what is being read and what it is part of, without what lies around that.
+
+        Texts that reached the same place along different ways, such as two items of one array, tend to continue alike.
+        """
+        nodes = self._machine.nodes
+        with self._machine.lock:
+            return tuple(nodes[state, :PARENT].tolist()), tuple(nodes[nodes[state, PARENT], :PARENT].tolist())
 
     # --- masks -----------------------------------------------------------------------------------------------------
 
@@ -128,104 +165,169 @@ class TokenFSM:
 class _MaskMaker:
     """Makes one mask: shared rows, and ids of the tokens that they lack."""
 
-    def __init__(self, machine: Machine, vocabulary: Vocabulary, exits: dict[tuple[int, bool], np.ndarray]):
+    def __init__(self, machine: Machine, vocabulary: Vocabulary, exits: dict[tuple[int, int], np.ndarray]):
         self._machine = machine
         self._vocabulary = vocabulary
         self._scratch: Scratch = vocabulary.scratch
         self._exits = exits
         self._bases: list[np.ndarray] = []
-        self._ids: list[np.ndarray] = []
+        self._count = 0  # ids so far, in scratch.found
+        self._pending: list[int] = []
 
     def make(self, state: int) -> _Mask:
-        nodes = self._machine.nodes
-        if nodes[state, KIND] == SET:
-            rest = state
-            while rest != NIL:
-                member, rest = int(nodes[rest, A]), int(nodes[rest, PARENT])
-                self._add(member)
-        else:
-            self._add(state)
+        self._pending.append(state)
+        seen: set[int] = set()
+        while self._pending:
+            node = self._pending.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            self._add(node)
+            if self._count > self._vocabulary.vocab_size:
+                self._bases.append(self._row())
+                self._count = 0
         if self._machine.accepting(state):
-            self._ids.append(self._vocabulary.eos_array)
-        return self._merged()
-
-    def _merged(self) -> _Mask:
-        ids = self._ids[0] if len(self._ids) == 1 else np.concatenate(self._ids) if self._ids else _NO_ROW
-        if len(self._bases) <= 1 and len(ids) <= _NARROW:
-            return _Mask(self._bases[0] if self._bases else _NO_ROW, ids, ids.nbytes)
-        row = np.zeros(self._vocabulary.row_words, np.int32)
+            self._count = add_all(self._vocabulary.eos_array, self._scratch.found, self._count)
+        if len(self._bases) <= 1 and self._count <= _NARROW:
+            ids = self._scratch.found[: self._count].copy()
+            return _Mask(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes)
+        row = self._row()
         for base in self._bases:
             row |= base
-        set_bits(row, ids)
-        return _Mask(row, _NO_ROW, row.nbytes)
+        return _Mask(row, NO_ROW, row.nbytes)
+
+    def _row(self) -> np.ndarray:
+        """The ids so far as a row."""
+        row = np.zeros(self._vocabulary.row_words, np.int32)
+        set_bits(row, self._scratch.found[: self._count])
+        return row
 
     def _add(self, node: int) -> None:
-        """Adds the tokens that one node allows."""
-        scratch = self._scratch
-        self._serve(lambda: classify(self._machine.memory, node, scratch.info))
-        way, tidy, room, lack, after = scratch.info.tolist()
-        if way == STRING:
-            self._add_string(self._vocabulary.string_tables[tidy], room, lack, after, tidy)
-        elif way == NAMED:
-            self._add_named(self._vocabulary.string_tables[tidy], node, after, tidy)
-        elif way == REST:
-            tables = self._vocabulary.string_tables[tidy]
-            self._bases.append(tables.plain_row(None))
-            self._ids.append(self._walk(node, tables.closing))
+        """Adds the tokens that one node allows, or leaves further nodes pending whose tokens it allows too."""
+        info, machine = self._scratch.info, self._machine
+        while (code := classify(machine.memory, node, info)) < 0:
+            machine.serve(code)
+        way, a, b, c, after, begins = info.tolist()
+        if way == WALK:
+            self._walk_all(node, self._vocabulary.trie)
+        elif way == IN_LEAF:
+            self._add_leaf(a, b, after)
+            if c:
+                self._pending.append(after)
+        elif way == AT_VALUE:
+            if a >= 0:
+                self._add_leaf(a, b, after)
+            self._add_beginnings(node, begins)
+        elif way == MEMBERS:
+            nodes = machine.nodes
+            while node != NIL:
+                self._pending.append(int(nodes[node, A]))
+                node = int(nodes[node, PARENT])
         else:
-            self._ids.append(self._walk(node, self._vocabulary.trie))
+            tables = self._vocabulary.string_tables[a]
+            if way == STRING:
+                self._add_string(tables, b, c, after)
+            elif way == NAMED:
+                self._add_named(tables, node, after)
+            else:
+                self._bases.append(tables.plain_row(None))
+                self._walk_all(node, tables.closing)
 
-    def _add_string(self, tables: StringTables, room: int, lack: int, after: int, tidy: bool) -> None:
-        ids = self._closing(tables, after, tidy)
+    # --- strings ---------------------------------------------------------------------------------------------------
+
+    def _add_string(self, tables: StringTables, room: int, lack: int, after: int) -> None:
         if room < 0 and lack == 0:
             self._bases.append(tables.closable_row)
+            self._count = add_all(self._closing(tables, after), self._scratch.found, self._count)
         else:
             high = room if room >= 0 else _UNBOUNDED
             self._bases.append(tables.plain_row(high))
-            ids = self._fitting(tables, np.concatenate((ids, tables.closers)), lack, high)
-        self._ids.append(ids)
+            self._add_fitting(tables, after, lack, high)
 
-    def _add_named(self, tables: StringTables, node: int, after: int, tidy: bool) -> None:
-        scratch, closing = self._scratch, tables.closing
-        scratch.path[0] = node
-        scratch.status[:] = 0
-        self._serve(
-            lambda: walk_names(
-                self._machine.memory, closing.memory, scratch.path, scratch.out, scratch.found, scratch.status, scratch.dropped
-            )
-        )
-        _, found, dropped = scratch.status.tolist()
-        named = scratch.found[:found].copy()
-        ids = self._closing(tables, after, tidy)
-        if not dropped:
+    def _add_named(self, tables: StringTables, node: int, after: int) -> None:
+        scratch, closing, machine = self._scratch, tables.closing, self._machine
+        path, out, found, status, dropped = scratch.path, scratch.out, scratch.found, scratch.status, scratch.dropped
+        count = walk_names(machine.memory, closing.memory, path, out, found, status, dropped, node, 0, self._count)
+        while count < 0:
+            machine.serve(count)
+            at, done = int(status[POSITION]), int(status[FOUND])
+            count = walk_names(machine.memory, closing.memory, path, out, found, status, dropped, NIL, at, done)
+        self._count = count
+        if not status[DROPPED]:
             self._bases.append(tables.closable_row)
+            self._count = add_all(self._closing(tables, after), found, self._count)
         else:
             self._bases.append(tables.plain_row(None))
-            ids = self._fitting(tables, np.concatenate((ids, tables.closers)), 0, _UNBOUNDED)
-            scratch.dropped[closing.order] = 0
-        self._ids += [named, ids]
+            self._add_fitting(tables, after, 0, _UNBOUNDED)
+            dropped[closing.order] = 0
 
-    def _fitting(self, tables: StringTables, ids: np.ndarray, low: int, high: int) -> np.ndarray:
-        return ids[: keep_fitting(ids, len(ids), tables.lengths, low, high, self._scratch.dropped)]
+    def _add_fitting(self, tables: StringTables, after: int, low: int, high: int) -> None:
+        """Adds the tokens that close a string after low to high characters, but for dropped ones."""
+        scratch = self._scratch
+        for ids in (tables.closers, self._closing(tables, after)):
+            self._count = add_fitting(ids, tables.lengths, low, high, scratch.dropped, scratch.found, self._count)
 
-    def _closing(self, tables: StringTables, after: int, tidy: bool) -> np.ndarray:
+    def _closing(self, tables: StringTables, after: int) -> np.ndarray:
         """Tokens that close the string and go on from the state `after`."""
-        ids = self._exits.get((after, tidy))
+        ids = self._exits.get((after, tables.tidy))
         if ids is None:
-            ids = self._exits[after, tidy] = self._walk(after, tables.suffixes)
+            before = self._count
+            self._walk_all(after, tables.suffixes)
+            ids = self._exits[after, tables.tidy] = self._scratch.found[before : self._count].copy()
+            self._count = before
         return ids
 
-    def _walk(self, state: int, trie: Trie) -> np.ndarray:
-        scratch = self._scratch
-        scratch.path[0] = state
-        scratch.status[:] = 0
-        self._serve(lambda: walk(self._machine.memory, trie.memory, scratch.path, scratch.out, scratch.found, scratch.status))
-        return scratch.found[: int(scratch.status[FOUND])].copy()
+    # --- other leaves ----------------------------------------------------------------------------------------------
 
-    def _serve(self, kernel: Callable[[], int]) -> None:
-        """Calls a kernel until nothing is missing."""
-        while (code := int(kernel())) != DONE:
-            self._machine.serve(code)
+    def _add_leaf(self, row: int, serial: int, after: int) -> None:
+        """Adds the tokens that a leaf in `row` allows, with `after` what follows it, but for those that begin after it."""
+        table, scratch = self._leaf_table(row, serial), self._scratch
+        if table.base is not NO_ROW:
+            self._bases.append(table.base)
+        self._count = add_all(table.ids, scratch.found, self._count)
+        if table.closing is not None:
+            ids = self._closing(self._vocabulary.string_tables[table.tidy], after)
+            self._count = add_common(ids, table.closing, scratch.found, self._count, scratch.dropped)
+        nodes = self._vocabulary.trie.nodes
+        for exit_node in table.exits:
+            self._walk(after, self._vocabulary.trie, exit_node + 1, int(nodes[exit_node, END]))
+
+    def _leaf_table(self, row: int, serial: int) -> LeafTable:
+        tables, before = self._vocabulary.leaf_tables, self._count
+        table = tables.get(row, serial)
+        if table is None:
+            kept = self._scratch.found[:before].copy()
+            table = tables.make(self._machine, row, serial)
+            self._scratch.found[:before] = kept
+        return table
+
+    def _add_beginnings(self, node: int, begins: int) -> None:
+        """Adds the tokens with which a value begins other than a scalar, or after whitespace."""
+        trie = self._vocabulary.trie
+        for kind, first_bytes in _BEGINNINGS:
+            if begins & kind:
+                for byte in first_bytes:
+                    start, stop = trie.first[byte]
+                    if start < stop:
+                        self._walk(node, trie, start, stop)
+
+    # --- walks -----------------------------------------------------------------------------------------------------
+
+    def _walk_all(self, state: int, trie: Trie) -> None:
+        self._walk(state, trie, 0, len(trie.nodes))
+
+    def _walk(self, state: int, trie: Trie, start: int, stop: int) -> None:
+        """Adds the tokens of the trie nodes from `start` to `stop`, siblings and what is below them, that may be read in `state`."""
+        scratch, machine = self._scratch, self._machine
+        path, out, found, status = scratch.path, scratch.out, scratch.found, scratch.status
+        count = walk(machine.memory, trie.memory, path, out, found, status, state, start, stop, self._count)
+        while count < 0:
+            machine.serve(count)
+            count = walk(machine.memory, trie.memory, path, out, found, status, NIL, int(status[POSITION]), stop, int(status[FOUND]))
+        self._count = count
+
+
+_BEGINNINGS = ((OBJECT, b"{"), (ARRAY, b"["), (QUOTE, b'"'), (SPACE, b"\t\n\r "))
 
 
 def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | None = None) -> TokenFSM:

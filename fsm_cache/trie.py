@@ -43,6 +43,24 @@ class Trie:
         arrays = (self.nodes, self.same, self.subtrees, self.order)
         return np.array([*(a.ctypes.data for a in arrays), len(self.nodes)], np.int64)
 
+    @cached_property
+    def first(self) -> tuple[tuple[int, int], ...]:
+        """[256]: first node and end of what begins with each byte."""
+        nodes = [(0, 0)] * 256
+        i = 0
+        while i < len(self.nodes):
+            end = int(self.nodes[i, END])
+            nodes[int(self.nodes[i, BYTE])] = (i, end)
+            i = end
+        return tuple(nodes)
+
+    def below(self, node: int) -> np.ndarray:
+        """Tokens that go on after a node, which ends none of them."""
+        ends, token = 0, int(self.nodes[node, TOKEN])
+        while token >= 0:
+            ends, token = ends + 1, int(self.same[token])
+        return self.order[int(self.subtrees[node, FIRST]) + ends : int(self.subtrees[node, LAST])]
+
     @staticmethod
     def build(tokens: Iterable[tuple[bytes, int]], vocab_size: int) -> Trie:
         """Trie of `(bytes, id)` pairs; empty byte strings are not allowed."""

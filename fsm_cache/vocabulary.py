@@ -18,6 +18,7 @@ from .trie import Trie
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+    from .leaf_tables import LeafTables
     from .scratch import Scratch
     from .string_tables import StringTables
 
@@ -97,6 +98,13 @@ class Vocabulary:
         from .string_tables import StringTables
 
         return StringTables(self, tidy=False), StringTables(self, tidy=True)
+
+    @cached_property
+    def leaf_tables(self) -> LeafTables:
+        """What tokens do inside leaves that grammars share."""
+        from .leaf_tables import LeafTables
+
+        return LeafTables(self)
 
     @property
     def scratch(self) -> Scratch:

@@ -15,10 +15,12 @@ from ..grammar.machine_layout import (
     CLASS_BASE,
     COUNTED,
     DEAD,
+    F_ACCEPT,
     F_BOUNDARY,
     F_EXPANDED,
     F_LOOPS,
     F_PLAIN,
+    F_RUN,
     F_TEXT_LOOP,
     F_TIDY,
     FINAL_ROW,
@@ -39,13 +41,23 @@ from ..grammar.machine_layout import (
     NAME_ESCAPE,
     NAME_OUTCOME,
     NEED_ROW,
+    NEED_VALUE,
     NIL,
     NODE,
     NODE_RESERVE,
     OFF,
     PARENT,
     ROW,
+    ROW_SERIAL,
     RUN,
+    SET,
+    V_ARRAYS,
+    V_COUNTED,
+    V_DISTINCT_RAW,
+    V_DISTINCT_STRING,
+    V_OBJECTS,
+    V_SCALAR,
+    VALUE,
     A,
     B,
     C,
@@ -65,9 +77,16 @@ WALK = 0  # by walking all tokens
 STRING = 1  # inside any string: tables, and what may follow the string
 REST = 2  # inside any string whose end depends on its text: tables, and a walk over tokens that close it
 NAMED = 3  # inside a key that is declared or any other: as STRING, but for the tokens that close a declared name
-WAY, TIDY, ROOM, LACK, EXIT, INFO_SIZE = range(6)  # ROOM: characters that still fit, -1 any; LACK: that must still come
+IN_LEAF = 4  # inside another leaf: its table, and what may follow it
+AT_VALUE = 5  # before a value: the table of how scalars begin, and walks over tokens that begin otherwise
+MEMBERS = 6  # a union: the members, one by one
+INFO_SIZE = 6
+WAY, TIDY, ROOM, LACK, EXIT = range(5)  # of STRING, REST and NAMED; ROOM: characters that still fit, -1 any; LACK: that must still come
+_, LEAF_ROW, SERIAL, ENDS, _, BEGINS = range(6)  # of IN_LEAF and AT_VALUE; ENDS: the leaf may end here; LEAF_ROW: -1 for none
+OBJECT, ARRAY, QUOTE, SPACE = 1, 2, 4, 8  # BEGINS: what else may begin
 
-POSITION, FOUND, DROPPED, STATUS_SIZE = range(4)  # of `status`: trie node to go on at, tokens found and dropped so far
+POSITION, STOP, FOUND, DROPPED, EXITS, STATUS_SIZE = range(6)
+# of `status`: trie node to go on at and to stop before; tokens found, tokens dropped and leaf ends met so far
 DONE = 0  # answer of a walk that is finished; else it is a code to serve
 
 
@@ -89,15 +108,54 @@ def fill_row(mask, base, tokens):
         mask[t >> 5] |= np.int32(1) << (t & 31)
 
 
+@kernel(i4(P, P, P, P, P, i4, i4_1))
+def classify_value(nodes, rows, table, values, header, node, info):
+    """`classify` for the place before a value."""
+    value = nodes[node * NODE + A]
+    white = nodes[node * NODE + B] * ROW
+    if rows[white + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, nodes[node * NODE + B], 0)
+    if values[value] < 0:
+        return ask(header, NEED_VALUE, value, 0)
+    at = values[value]
+    if rows[white + FLAGS] & F_ACCEPT == 0 or table[at + V_DISTINCT_STRING] >= 0 or table[at + V_DISTINCT_RAW] >= 0:
+        return np.int32(DONE)
+    row = table[at + V_SCALAR]
+    if row >= 0 and rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, row, 0)
+    begins = np.int32(0)
+    if table[at + V_OBJECTS]:
+        begins |= np.int32(OBJECT)
+    if table[at + V_ARRAYS]:
+        begins |= np.int32(ARRAY)
+    if table[at + V_COUNTED] >= 0:
+        begins |= np.int32(QUOTE)
+    for byte in (9, 10, 13, 32):
+        if rows[white + byte] >= 0:
+            begins |= np.int32(SPACE)
+    info[WAY] = AT_VALUE
+    info[LEAF_ROW] = row
+    info[SERIAL] = rows[row * ROW + ROW_SERIAL] if row >= 0 else 0
+    info[ENDS] = 0
+    info[EXIT] = nodes[node * NODE + PARENT]
+    info[BEGINS] = begins
+    return np.int32(DONE)
+
+
 @kernel(i4(MEMORY, i4, i4_1))
 def classify(memory, node, info):
-    """Says how the mask of a node (no union) is made, in `info`; answers DONE or a code to serve."""
-    nodes, buckets, rows, table, _, frames, _, header = addresses(memory)
+    """Says how the mask of a node is made, in `info`; answers DONE or a code to serve."""
+    nodes, buckets, rows, table, values, frames, _, header = addresses(memory)
     info[WAY] = WALK
     if header[H_NODES] + NODE_RESERVE > header[H_NODE_CAPACITY]:
         return np.int32(GROW)
     kind = nodes[node * NODE + KIND]
     parent = nodes[node * NODE + PARENT]
+    if kind == SET:
+        info[WAY] = MEMBERS
+        return np.int32(DONE)
+    if kind == VALUE:
+        return classify_value(nodes, rows, table, values, header, node, info)
     if kind not in (LEAF, COUNTED, KEY, NAME):
         return np.int32(DONE)
     row = nodes[node * NODE + C] if kind == NAME else nodes[node * NODE + A]
@@ -107,6 +165,12 @@ def classify(memory, node, info):
     if rows[at + FLAGS] & F_EXPANDED == 0:
         return ask(header, NEED_ROW, row, 0)
     if rows[at + FLAGS] & F_PLAIN == 0:
+        if kind == LEAF:
+            info[WAY] = IN_LEAF
+            info[LEAF_ROW] = row
+            info[SERIAL] = rows[at + ROW_SERIAL]
+            info[ENDS] = rows[at + FLAGS] & F_ACCEPT
+            info[EXIT] = parent
         return np.int32(DONE)
     info[TIDY] = np.int32(1 if rows[at + FLAGS] & F_TIDY else 0)
     info[ROOM] = -1
@@ -145,26 +209,32 @@ def classify(memory, node, info):
     return np.int32(DONE)
 
 
-@kernel(types.boolean(P, P, i4, P, i8))
-def taken_whole(nodes, rows, state, subtrees, i):
-    """Whether everything below trie node `i` leads from `state` back to itself (a leaf that loops over all these bytes, or a
-    key whose text does not matter), or runs on in a leaf that takes so many characters of this kind."""
-    kind = nodes[state * NODE + KIND]
-    if kind != LEAF and (kind != KEY or nodes[state * NODE + B] != OFF):
-        return False
-    row = nodes[state * NODE + A] * ROW
-    if rows[row + FLAGS] & F_LOOPS == 0:
+@kernel(types.boolean(P, i4, P, i8))
+def row_takes_whole(rows, row, subtrees, i):
+    """Whether everything below trie node `i` leads from `row` back to itself, or is part of a run that begins there."""
+    flags = rows[row * ROW + FLAGS]
+    if flags & F_LOOPS == 0:
         return False
     at = i * SUBTREE
-    if kind == LEAF and rows[row + RUN] > 0 and subtrees[at + HEIGHT] > rows[row + RUN]:
+    if flags & F_RUN and subtrees[at + HEIGHT] > rows[row * ROW + RUN]:
         return False
     wide = subtrees[at + WIDE]
-    if wide == BROKEN or (wide == TEXT and rows[row + FLAGS] & F_TEXT_LOOP == 0):
+    if wide == BROKEN or (wide == TEXT and flags & F_TEXT_LOOP == 0):
         return False
     outside = np.int32(0)
     for w in range(4):
-        outside |= subtrees[at + ASCII + w] & ~rows[row + LOOP + w]
+        outside |= subtrees[at + ASCII + w] & ~rows[row * ROW + LOOP + w]
     return outside == 0
+
+
+@kernel(types.boolean(P, P, i4, P, i8))
+def taken_whole(nodes, rows, state, subtrees, i):
+    """Whether everything below trie node `i` may follow `state`: a leaf that takes all these bytes in any order, or a key whose text
+    does not matter."""
+    kind = nodes[state * NODE + KIND]
+    if kind != LEAF and (kind != KEY or nodes[state * NODE + B] != OFF):
+        return False
+    return row_takes_whole(rows, nodes[state * NODE + A], subtrees, i)
 
 
 @kernel(types.boolean(P, P, i4, i4))
@@ -175,20 +245,21 @@ def leads_nowhere(nodes, table, state, byte):
     return name_child(table, nodes[state * NODE + A], byte) < 0
 
 
-@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1))
-def walk(memory, trie, path, out, found, status):
-    """Appends to `found` the tokens that lead from state `path[0]` to a living state.
+@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1, i4, i4, i4, i4))
+def walk(memory, trie, path, out, found, status, state, start, stop, count):
+    """Writes to `found[count:]` the tokens that lead from `state` to a living state, among those below the trie nodes from `start` to
+    `stop` (siblings, and what is below them).
 
-    Answers DONE or a code to serve; the walk then goes on where `status` says. `path` holds the state before each depth and
-    survives an interruption.
+    Answers the new count, or a code to serve; then the walk goes on with state NIL and the start and count in `status`. `path` holds
+    the state before each depth and survives an interruption.
     """
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
     tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
-    n = trie[4]
-    i = np.int64(status[POSITION])
-    count = status[FOUND]
-    while i < n:
+    i = np.int64(start)
+    if state != NIL and start < stop:
+        path[tree[i * TRIE_NODE + DEPTH]] = state
+    while i < stop:
         at = i * TRIE_NODE
         depth = tree[at + DEPTH]
         byte = tree[at + BYTE]
@@ -202,37 +273,36 @@ def walk(memory, trie, path, out, found, status):
                 count += 1
             i = np.int64(tree[at + END])
             continue
-        state = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
-        if state >= 0:
-            path[depth + 1] = state
+        after = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
+        if after >= 0:
+            path[depth + 1] = after
             token = tree[at + TOKEN]
             while token >= 0:
                 found[count] = token
                 count += 1
                 token = same[token]
             i += 1
-        elif state == DEAD:
+        elif after == DEAD:
             i = np.int64(tree[at + END])
         else:
             status[POSITION] = np.int32(i)
             status[FOUND] = count
-            return state
-    status[POSITION] = np.int32(i)
-    status[FOUND] = count
-    return np.int32(DONE)
+            return after
+    return count
 
 
-@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1, u1_1))
-def walk_names(memory, trie, path, out, found, status, dropped):
-    """As `walk`, from a key that is declared or any other, but only for tokens that end it as a declared name (or spell it with an
-    escape): `dropped` is set for each of them, and those that may come are appended."""
+@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1, u1_1, i4, i4, i4))
+def walk_names(memory, trie, path, out, found, status, dropped, state, start, count):
+    """As `walk` over the whole trie, from a key that is declared or any other, but only for tokens that end it as a declared name (or
+    spell it with an escape): `dropped` is set for each of them, and those that may come are found."""
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
     tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
-    n = trie[4]
-    i = np.int64(status[POSITION])
-    count = status[FOUND]
-    while i < n:
+    i = np.int64(start)
+    if state != NIL:
+        path[0] = state
+        status[DROPPED] = 0
+    while i < trie[4]:
         at = i * TRIE_NODE
         depth = tree[at + DEPTH]
         byte = tree[at + BYTE]
@@ -250,36 +320,128 @@ def walk_names(memory, trie, path, out, found, status, dropped):
             if not ends:
                 i = np.int64(tree[at + END])
                 continue
-        state = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
-        if state >= 0:
-            path[depth + 1] = state
+        after = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
+        if after >= 0:
+            path[depth + 1] = after
             token = tree[at + TOKEN]
             while token >= 0:
                 found[count] = token
                 count += 1
                 token = same[token]
             i += 1
-        elif state == DEAD:
+        elif after == DEAD:
             i = np.int64(tree[at + END])
         else:
             status[POSITION] = np.int32(i)
             status[FOUND] = count
-            return state
+            return after
+    return count
+
+
+@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1))
+def scan_leaf(memory, trie, path, found, exits, status):
+    """Appends to `found` the tokens that the leaf in row `path[0]` may begin with or be, and to `exits` the trie nodes, if they have
+    others below, after which it may end. Answers DONE or a code to serve, and goes on where `status` says."""
+    _, _, rows, _, _, _, _, header = addresses(memory)
+    tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
+    i = np.int64(status[POSITION])
+    n = np.int64(status[STOP])
+    count = status[FOUND]
+    ends = status[EXITS]
+    code = np.int32(DONE)
+    while i < n:
+        at = i * TRIE_NODE
+        depth = tree[at + DEPTH]
+        before = path[depth]
+        if rows[before * ROW + FLAGS] & F_EXPANDED == 0:
+            code = ask(header, NEED_ROW, before, 0)
+            break
+        if row_takes_whole(rows, before, subtrees, i):
+            for k in range(subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]):
+                found[count] = order[k]
+                count += 1
+            i = np.int64(tree[at + END])
+            continue
+        target = rows[before * ROW + tree[at + BYTE]]
+        if target < 0:
+            i = np.int64(tree[at + END])
+            continue
+        inner = i + 1 < tree[at + END]
+        if target != FINAL_ROW and inner and rows[target * ROW + FLAGS] & F_EXPANDED == 0:
+            code = ask(header, NEED_ROW, target, 0)
+            break
+        token = tree[at + TOKEN]
+        while token >= 0:
+            found[count] = token
+            count += 1
+            token = same[token]
+        if inner and (target == FINAL_ROW or rows[target * ROW + FLAGS] & F_ACCEPT):
+            exits[ends] = np.int32(i)
+            ends += 1
+        path[depth + 1] = target
+        i = i + 1 if target != FINAL_ROW else np.int64(tree[at + END])
     status[POSITION] = np.int32(i)
     status[FOUND] = count
-    return np.int32(DONE)
+    status[EXITS] = ends
+    return code
 
 
-@kernel(i4(i4_1, i4, i2_1, i4, i4, u1_1))
-def keep_fitting(found, count, lengths, low, high, dropped):
-    """Keeps those of `found[:count]` that have low to high characters and are not dropped; answers how many."""
+@kernel(i4(TRIE, i4_1, i4, i4_1, i4, u1_1))
+def keep_useful(trie, found, num_found, exits, num_exits, marks):
+    """Keeps those of `exits[:num_exits]` below which there are tokens that are not in `found[:num_found]` already; answers how many.
+    `marks` is zero before and after."""
+    tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
+    for k in range(num_found):
+        marks[found[k]] = 1
     kept = np.int32(0)
-    for k in range(count):
-        token = found[k]
-        if low <= lengths[token] <= high and dropped[token] == 0:
-            found[kept] = token
-            kept += 1
+    for k in range(num_exits):
+        i = np.int64(exits[k])
+        first = subtrees[i * SUBTREE + FIRST]
+        token = tree[i * TRIE_NODE + TOKEN]
+        while token >= 0:
+            first += 1
+            token = same[token]
+        for j in range(first, subtrees[i * SUBTREE + LAST]):
+            if marks[order[j]] == 0:
+                exits[kept] = exits[k]
+                kept += 1
+                break
+    for k in range(num_found):
+        marks[found[k]] = 0
     return kept
+
+
+@kernel(i4(i4_1, i4_1, i4_1, i4, u1_1))
+def add_common(tokens, allowed, found, count, marks):
+    """Appends to `found[:count]` those of `tokens` that are in `allowed`; answers the new count. `marks` is zero before and after."""
+    for token in allowed:
+        marks[token] = 1
+    for token in tokens:
+        if marks[token]:
+            found[count] = token
+            count += 1
+    for token in allowed:
+        marks[token] = 0
+    return count
+
+
+@kernel(i4(i4_1, i2_1, i4, i4, u1_1, i4_1, i4))
+def add_fitting(tokens, lengths, low, high, dropped, found, count):
+    """Appends to `found[:count]` those of `tokens` that have low to high characters and are not dropped; answers the new count."""
+    for token in tokens:
+        if low <= lengths[token] <= high and dropped[token] == 0:
+            found[count] = token
+            count += 1
+    return count
+
+
+@kernel(i4(i4_1, i4_1, i4))
+def add_all(tokens, found, count):
+    """Appends `tokens` to `found[:count]`; answers the new count."""
+    for token in tokens:
+        found[count] = token
+        count += 1
+    return count
 
 
 @kernel(types.void(MEMORY, TRIE, i4, i4_1, i2_1, i2_1))

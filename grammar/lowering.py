@@ -8,14 +8,17 @@ surrogates have no spelling because they are in no edge.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from .errors import LimitError
 from .languages import MAX_CODE_POINT, CharAutomaton, Edge, HasRuns
+from .limits import Limits
 from .machine_layout import (
     DEAD,
     F_ACCEPT,
@@ -25,6 +28,7 @@ from .machine_layout import (
     F_KEY_END,
     F_LOOPS,
     F_PLAIN,
+    F_RUN,
     F_TEXT_LOOP,
     F_TIDY,
     FINAL_ROW,
@@ -38,9 +42,7 @@ from .machine_layout import (
     OUTCOME,
     RUN,
 )
-
-if TYPE_CHECKING:
-    from .machine import Machine
+from .row_store import STORE
 
 Segments = tuple[Edge, ...]  # like edges, relative to the first code point that the bytes read so far can begin
 
@@ -51,6 +53,7 @@ _TIDY_ESCAPES = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, MAX_CODE_POINT
 _PAIR = -1  # segment target: a high surrogate; the low one follows
 _DEAD_LINE = np.full(256, DEAD, np.int32)
 _SURROGATES = (0xD800, 0xDFFF)
+PUBLISH = threading.Lock()  # held while flags are written: they come last, also on machines that reorder writes
 # lead byte -> (continuation bytes, first code point, last code point); RFC 3629 section 4
 _LEADS = [
     *((0xC0 | k, 1, k << 6, (k << 6) | 0x3F) for k in range(2, 32)),
@@ -161,39 +164,57 @@ def _clip(segments: Iterable[Edge], lo: int, hi: int) -> Segments:
 
 
 class Lowering:
-    """Byte rows of one automaton in one machine.
+    """Byte rows of one automaton. Thread-safe.
 
     Args:
-        machine: owner of the rows.
         automaton: what is spelled.
         json: JSON string spellings, ended by the closing quote, else raw UTF-8.
         tidy: printable ASCII characters are never escaped (but `"` and `\\`), so that known text has one spelling.
         keys: the automaton when it is a key automaton (implies `json`).
+        limits: `max_states` bounds the rows.
+        store_bits: stores a bit set of so many bits where KEY_SET finds it; for keys with declared names.
     """
 
-    def __init__(self, machine: Machine, automaton: CharAutomaton, *, json: bool, tidy: bool = False, keys: KeyAutomaton | None = None):
-        self._machine = machine
+    def __init__(
+        self,
+        automaton: CharAutomaton,
+        *,
+        json: bool,
+        tidy: bool = False,
+        keys: KeyAutomaton | None = None,
+        limits: Limits | None = None,
+        store_bits: Callable[[int, int], int] | None = None,
+    ):
         self._automaton = automaton
         self._json = json
         self._tidy = tidy
         self._keys = keys
+        self._max_rows = (limits or Limits()).max_states
+        self._store_bits = store_bits
+        self._lock = threading.RLock()
+        self._owned = STORE.own(self)
         self._lead_rows: dict[Segments, tuple[list[int], list[int]]] = {}
         self._rows: dict[tuple[type, _Key], int] = {}  # the kinds of key are tuples, equal across kinds
+        self._key_ends: dict[int, int] = {}
 
-    def copy_for(self, machine: Machine) -> Lowering:
-        """The same lowering for a machine whose first rows are copies of this one's."""
-        other = Lowering(machine, self._automaton, json=self._json, tidy=self._tidy, keys=self._keys)
-        other._rows = self._rows.copy()
-        other._lead_rows = self._lead_rows.copy()
-        return other
+    @property
+    def num_rows(self) -> int:
+        return len(self._owned)
 
     def start_row(self) -> int:
         return self.boundary(self._automaton.start)
 
+    def fill_all(self) -> None:
+        """Fills all rows that can be reached, which must be finitely many."""
+        done = 0
+        while done < len(self._owned):
+            STORE.targets(self._owned[done])
+            done += 1
+
     def boundary(self, q: int) -> int:
         """Row between two characters in state `q`."""
         if self._json and self._keys is None and self._automaton is not ANY_STRING and not self._tidy and self._automaton.universal(q):
-            return self._machine.generic_string_row
+            return GENERIC_STRING_ROW
         return self._row(_Boundary(q))
 
     def escape(self, q: int) -> int:
@@ -203,9 +224,29 @@ class Lowering:
     def _row(self, key: _Key) -> int:
         row = self._rows.get((type(key), key))
         if row is None:
-            row = self._rows[type(key), key] = self._machine.new_row(self, key)
-            if self._keys is not None:
-                self._write_info(row, self._info(key))
+            with self._lock:
+                row = self._rows.get((type(key), key))
+                if row is None:
+                    row = self._new_row(self._early_flags(key), key)
+                    if self._keys is not None:
+                        self._write_info(row, self._info(key))
+                    self._rows[type(key), key] = row
+        return row
+
+    def _new_row(self, flags: int, key: _Key | None) -> int:
+        if len(self._owned) >= self._max_rows:
+            raise LimitError(f"the constraint needs more than {self._max_rows} leaf states (max_states)")
+        return STORE.allocate(self._owned, flags, None if key is None else self, key)
+
+    def _key_end(self, outcome: int) -> int:
+        """The row that ends a key with this outcome."""
+        row = self._key_ends.get(outcome)
+        if row is None:
+            row = self._key_ends[outcome] = self._new_row(0, None)
+            line = STORE.rows[row]
+            line[:256] = DEAD
+            line[OUTCOME] = outcome
+            line[FLAGS] = F_EXPANDED | F_KEY_END
         return row
 
     # --- what a key row can become ---------------------------------------------------------------------------------
@@ -228,7 +269,7 @@ class Lowering:
         return KeyInfo.union(parts)
 
     def _write_info(self, row: int, info: KeyInfo) -> None:
-        rows = self._machine.rows
+        rows = STORE.rows
         rows[row, KEY_LO] = info.lo
         rows[row, KEY_HI] = info.hi
         rows[row, KEY_CLASSES] = info.classes
@@ -237,12 +278,19 @@ class Lowering:
             reachable = (1 << info.hi) - (1 << info.lo)
             for lo, hi in info.gaps:
                 reachable &= ~((1 << hi) - (1 << lo))
-            rows[row, KEY_SET] = self._machine.append_bits(reachable, info.hi)
+            assert self._store_bits is not None
+            rows[row, KEY_SET] = self._store_bits(reachable, info.hi)
 
     # --- filling rows ----------------------------------------------------------------------------------------------
 
-    def fill(self, row: int, key: _Key) -> None:
-        """Writes the 256 targets and the flags of `row`. `machine.rows` may move while targets are made."""
+    def fill(self, row: int, key: object) -> None:
+        """Writes the 256 targets and the flags of `row`."""
+        with self._lock:
+            if not STORE.rows[row, FLAGS] & F_EXPANDED:
+                self._fill(row, key)  # pyright: ignore[reportArgumentType]
+                STORE.filled(row)
+
+    def _fill(self, row: int, key: _Key) -> None:
         line = _DEAD_LINE.copy()
         flags = F_EXPANDED | (F_TIDY if self._tidy else 0)
         if isinstance(key, _Boundary):
@@ -257,7 +305,7 @@ class Lowering:
                 self._fill_hex(key, line)
             else:
                 self._fill_low_escape(key, line)
-        stored = self._machine.rows[row]
+        stored = STORE.rows[row]
         stored[:256] = line
         loops = line[:0x80] == row
         if loops.any():
@@ -267,7 +315,8 @@ class Lowering:
                 flags |= F_TEXT_LOOP
         elif isinstance(key, _Boundary) and self._keys is None:
             flags |= self._store_run(key.q, stored)
-        stored[FLAGS] = flags
+        with PUBLISH:
+            stored[FLAGS] = flags
 
     def _store_run(self, q: int, stored: np.ndarray) -> int:
         """Notes which characters can come many times over although each of them leads to another row. Answers flags."""
@@ -280,14 +329,18 @@ class Lowering:
         if self._json:
             inside[:0x20] = inside[0x22] = inside[0x5C] = False
         stored[LOOP : LOOP + 4] = np.packbits(inside, bitorder="little").view(np.int32)
-        stored[RUN] = 0 if run.count is None else run.count
-        return F_LOOPS | (F_TEXT_LOOP if _covers_text(run.ranges) else 0)
+        text = F_TEXT_LOOP if _covers_text(run.ranges) else 0
+        if run.count is not None:
+            stored[RUN] = run.count
+            text |= F_RUN
+        return F_LOOPS | text
 
     def _loops_over_text(self, q: int) -> bool:
         """Whether every character beyond ASCII leads from `q` back to `q`."""
         return _covers_text((lo, hi) for lo, hi, target in self._automaton.edges(q) if target == q)
 
-    def early_flags(self, key: _Key) -> int:
+    @staticmethod
+    def _early_flags(key: _Key) -> int:
         """Flags that a step reads before the row is filled."""
         if isinstance(key, _Boundary):
             return F_BOUNDARY
@@ -317,7 +370,7 @@ class Lowering:
         if self._keys is not None:
             outcome = self._keys.outcome(q)
             if outcome is not None:
-                targets[0x22] = self._machine.key_end_row(outcome)
+                targets[0x22] = self._key_end(outcome)
             if self._keys.info(q).tails == -1:
                 flags |= F_PLAIN
         else:
@@ -421,14 +474,12 @@ class Lowering:
             targets[0x75] = self._row(_Hex(4, shifted, -1, 0))
 
 
-def key_end_flags(rows: np.ndarray, row: int, outcome: int) -> None:
-    """Makes `row` the end of a key with this outcome."""
-    rows[row, :256] = -1
-    rows[row, FLAGS] = F_EXPANDED | F_KEY_END
-    rows[row, OUTCOME] = outcome
-
-
 def _covers_text(ranges: Iterable[tuple[int, int]]) -> bool:
     """Whether disjoint ranges hold every character beyond ASCII."""
     covered = sum(hi - max(lo, 0x80) + 1 for lo, hi in ranges if hi >= 0x80)
     return covered == MAX_CODE_POINT + 1 - 0x80 - (_SURROGATES[1] - _SURROGATES[0] + 1)
+
+
+_ANY_STRING_LEAF = Lowering(ANY_STRING, json=True)
+GENERIC_STRING_ROW = _ANY_STRING_LEAF.start_row()
+"""Row of any JSON string, after its opening quote."""

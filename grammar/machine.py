@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,15 +16,13 @@ import numpy as np
 from . import kernels
 from .errors import LimitError
 from .languages import CharAutomaton
+from .leaves import Leaf, WordRows, scalar_start, shared_leaf, whitespace_rows
 from .limits import Limits
-from .lowering import ANY_STRING, Lowering, key_end_flags
+from .lowering import GENERIC_STRING_ROW, KeyAutomaton, Lowering
 from .machine_layout import (
     DEAD,
     END,
-    F_ACCEPT,
-    F_EXPANDED,
     FINAL_ROW,
-    FLAGS,
     GENERIC_STRING,
     GROW,
     H_BUCKET_MASK,
@@ -51,18 +48,13 @@ from .machine_layout import (
     NEED_VALUE,
     NIL,
     NODE,
-    ROW,
     SETTINGS_SIZE,
     VALUE,
-    WS_AFTER_COLON,
-    WS_AFTER_COMMA,
-    WS_AFTER_VALUE,
-    WS_BEFORE_COLON,
-    WS_OPEN,
     WS_OUTER_AFTER,
     WS_OUTER_BEFORE,
 )
-from .whitespace import NONE, Whitespace
+from .row_store import STORE
+from .whitespace import Whitespace
 
 
 class ValueParts(NamedTuple):
@@ -124,22 +116,6 @@ EscapeMaker = Callable[[int, int, int], int]
 
 _NOT_RAW = re.compile('[\x00-\x1f"\\\\\ud800-\udfff]')  # characters that only an escape can spell, or nothing
 
-_COMMON_STRING_ROWS = 8  # rows of any string that are made in advance: the string itself, inside UTF-8, after a backslash
-
-
-class _CommonRows(NamedTuple):
-    """Rows made once per whitespace policy. `open_rows` has the key of each row that is still to be filled by `strings`, else None."""
-
-    rows: np.ndarray
-    settings: np.ndarray
-    open_rows: list[object]
-    strings: Lowering
-
-
-@lru_cache(maxsize=32)
-def _common_rows(whitespace: Whitespace) -> _CommonRows:
-    return Machine.common_rows(whitespace)
-
 
 class Machine:
     """Memory and expansion of one grammar. Thread-safe: hold `lock` around every call that can step.
@@ -150,81 +126,32 @@ class Machine:
     """
 
     def __init__(self, whitespace: Whitespace | None = None, limits: Limits | None = None):
-        self._clear(limits or Limits())
-        self._node(NIL, 0, 0, 0, 0)
-        self._start_from(_common_rows(whitespace or Whitespace.policy("compact")))
-
-    def _clear(self, limits: Limits) -> None:
-        self.limits = limits
+        self.limits = limits or Limits()
         self.lock = threading.RLock()
         self.nodes = np.zeros((1 << 14, NODE), np.int32)
-        self.buckets = np.full(1 << 14, -1, np.int32)
-        self.rows = np.zeros((32, ROW), np.int32)
+        self.buckets = np.full(1 << 12, -1, np.int32)
         self.table = np.zeros(1 << 10, np.int32)
         self.values = np.full(64, -1, np.int32)
         self.frames = np.full(64, -1, np.int32)
         self.transitions = np.full((64, 3), -1, np.int32)
         self.header = np.zeros(HEADER_SIZE, np.int32)
         self._out = np.zeros(kernels.OUT_SIZE, np.int32)
-        self._row_makers: list[tuple[Lowering, object] | None] = []
         self._value_makers: list[Callable[[], ValueParts | PositionParts]] = []
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
         self._transition_makers: dict[int, Callable[[int], Transition]] = {}
-        self._key_ends: dict[int, int] = {}
         self._name_tries: list[tuple[Sequence[str], EscapeMaker]] = []
+        self._held: set[object] = set()  # whoever owns rows that this grammar can reach
+        self._num_rows = 0
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
         self._pack()
+        self._node(NIL, 0, 0, 0, 0)
+        places = whitespace_rows(whitespace or Whitespace.policy("compact"))
+        self.table[: len(places.rows)] = places.rows
+        self.table[GENERIC_STRING] = GENERIC_STRING_ROW
+        self._held.update(places.leaves)
 
     # --- construction ----------------------------------------------------------------------------------------------
-
-    def _start_from(self, common: _CommonRows) -> None:
-        """Copies the rows that every grammar of one whitespace policy begins with."""
-        count = len(common.rows)
-        self.rows = np.zeros((count + 32, ROW), np.int32)
-        self.rows[:count] = common.rows
-        self.table[:SETTINGS_SIZE] = common.settings
-        self.generic_string_row = int(common.settings[GENERIC_STRING])
-        if common.open_rows:
-            strings = common.strings.copy_for(self)
-            self._row_makers = [None if key is None else (strings, key) for key in common.open_rows]
-        self._pack()
-
-    @staticmethod
-    def common_rows(ws: Whitespace) -> _CommonRows:
-        """Makes them: the final row, whitespace, and the JSON string of any characters except its rarer escapes."""
-        machine = object.__new__(Machine)
-        machine._clear(Limits())
-        final = machine._bare_row()
-        assert final == FINAL_ROW
-        machine.rows[final, :256] = DEAD
-        machine.rows[final, FLAGS] = F_EXPANDED | F_ACCEPT
-        settings = np.zeros(SETTINGS_SIZE, np.int32)
-        rows: dict[int, int] = {id(NONE): FINAL_ROW}
-        places = {
-            WS_OUTER_BEFORE: ws.before,
-            WS_OUTER_AFTER: ws.after,
-            WS_OPEN: ws.opened,
-            WS_AFTER_VALUE: ws.after_value,
-            WS_AFTER_COMMA: ws.after_comma,
-            WS_BEFORE_COLON: ws.before_colon,
-            WS_AFTER_COLON: ws.after_colon,
-        }
-        for place, automaton in places.items():
-            if id(automaton) not in rows:
-                rows[id(automaton)] = Lowering(machine, automaton, json=False).start_row()
-            settings[place] = rows[id(automaton)]
-        row = 0
-        while row < len(machine._row_makers):
-            machine.row_targets(row)
-            row += 1
-        strings = Lowering(machine, ANY_STRING, json=True)
-        settings[GENERIC_STRING] = strings.start_row()
-        while row < len(machine._row_makers) and row < settings[GENERIC_STRING] + _COMMON_STRING_ROWS:
-            machine.row_targets(row)
-            row += 1
-        open_rows = [None if maker is None else maker[1] for maker in machine._row_makers]
-        return _CommonRows(machine.rows[: len(open_rows)].copy(), settings, open_rows, strings)
 
     def _node(self, kind: int, a: int, b: int, c: int, parent: int) -> int:
         return int(kernels.intern_node(self.memory, kind, a, b, c, parent))
@@ -243,53 +170,40 @@ class Machine:
         end = self._node(END, 0, int(self.table[WS_OUTER_AFTER]), 0, NIL)
         return self._node(VALUE, value, int(self.table[WS_OUTER_BEFORE]), 0, end)
 
-    def _bare_row(self) -> int:
-        row = len(self._row_makers)
-        if row >= self.limits.max_states:
-            raise LimitError(f"the constraint needs more than {self.limits.max_states} leaf states (max_states)")
-        if row >= len(self.rows):
-            self.rows = _doubled(self.rows, 0)
-            self._pack()
-        self._row_makers.append(None)
-        return row
+    def lower(self, automaton: CharAutomaton, *, json: bool, tidy: bool = False, keys: KeyAutomaton | None = None) -> Lowering:
+        """Rows of an automaton that only this grammar uses."""
+        lowering = Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits, store_bits=self.append_bits)
+        self._held.add(lowering)
+        return lowering
 
-    def new_row(self, lowering: Lowering, key: object) -> int:
-        """A row that `lowering` fills when a step first needs it."""
-        row = self._bare_row()
-        self._row_makers[row] = (lowering, key)
-        self.rows[row, FLAGS] = lowering.early_flags(key)  # pyright: ignore[reportArgumentType]
-        return row
+    def shared_row(self, key: Hashable, make: Callable[[], CharAutomaton], *, json: bool, tidy: bool = False, is_key: bool = False) -> int:
+        """Start row of a leaf that grammars share: `key` says which one, `make` makes its automaton (a key automaton if `is_key`) if
+        none has it yet."""
 
-    def key_end_row(self, outcome: int) -> int:
-        """The row that ends a key with this outcome."""
-        row = self._key_ends.get(outcome)
-        if row is None:
-            row = self._key_ends[outcome] = self._bare_row()
-            key_end_flags(self.rows, row, outcome)
-        return row
+        def lower() -> Lowering:
+            automaton = make()
+            keys = automaton if is_key and isinstance(automaton, KeyAutomaton) else None
+            return Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits)
+
+        return self._hold(shared_leaf((key, json, tidy, self.limits), lower))
+
+    def words_row(self, key: Hashable, words: Sequence[str]) -> int:
+        """Start row of a string that is one of some words; see `WordRows`."""
+        return self._hold(shared_leaf((key, "words"), lambda: WordRows(words)))
+
+    def _hold(self, leaf: Leaf) -> int:
+        self._held.add(leaf)
+        return leaf.start_row()
 
     def scalar_row(self, targets: dict[int, int]) -> int:
-        """A complete row with these targets by byte: how a scalar value begins."""
-        row = self._bare_row()
-        line = self.rows[row]
-        line[:256] = DEAD
-        for byte, target in targets.items():
-            line[byte] = target
-        line[FLAGS] = F_EXPANDED
-        return row
-
-    def fill_all_rows(self) -> None:
-        """Fills every row that can be reached."""
-        row = 0
-        while row < len(self._row_makers):
-            self.row_targets(row)
-            row += 1
+        """A complete row with these targets by byte: how a scalar value begins. Grammars share it."""
+        start = scalar_start(tuple(targets.items()))
+        self._held.add(start)
+        return start.row
 
     def row_targets(self, row: int) -> np.ndarray:
         """The 256 targets of a row, filled if need be."""
-        if not self.rows[row, FLAGS] & F_EXPANDED:
-            self._fill_row(row)
-        return self.rows[row, :256]
+        return STORE.targets(row)
 
     def new_position(self, maker: Callable[[], PositionParts], nullable: bool) -> int:
         """A place in a context-free grammar that may read nothing if `nullable`."""
@@ -389,12 +303,17 @@ class Machine:
         else:
             raise LimitError(f"more than {kernels.MAX_MEMBERS} alternatives are open at one place of the text")
 
+    def serve_until_done(self, kernel: Callable[[], int]) -> int:
+        """Calls a kernel until it answers no code any more; that answer."""
+        while (code := int(kernel())) < DEAD:
+            self.serve(code)
+        return code
+
     def _fill_row(self, row: int) -> None:
-        maker = self._row_makers[row]
-        assert maker is not None
-        lowering, key = maker
-        lowering.fill(row, key)  # pyright: ignore[reportArgumentType]
-        self._row_makers[row] = None
+        self._num_rows += 1
+        if self._num_rows > self.limits.max_states:
+            raise LimitError(f"the constraint needs more than {self.limits.max_states} leaf states (max_states)")
+        STORE.fill(row)
 
     def _fill_escape(self, at: int) -> None:
         lo, hi, depth = (int(self.table[at + column]) for column in (NAME_LO, NAME_HI, NAME_DEPTH))
@@ -458,7 +377,7 @@ class Machine:
         if len(self.nodes) >= self.limits.max_nodes:
             raise LimitError(f"the constraint needs more than {self.limits.max_nodes} nodes (max_nodes)")
         self.nodes = _doubled(self.nodes, 0)
-        self.buckets = np.full(len(self.nodes), -1, np.int32)
+        self.buckets = np.full(len(self.nodes) // 4, -1, np.int32)
         self._pack()
         kernels.rehash_nodes(self.memory)
 
@@ -467,13 +386,13 @@ class Machine:
         self.header[H_NODE_CAPACITY] = len(self.nodes)
         self.header[H_BUCKET_MASK] = len(self.buckets) - 1
         self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
-        self._arrays = (self.nodes, self.buckets, self.rows, self.table, self.values, self.frames, self.transitions, self.header)
+        self._arrays = (self.nodes, self.buckets, STORE.rows, self.table, self.values, self.frames, self.transitions, self.header)
         self.memory = np.array([a.ctypes.data for a in self._arrays], np.int64)
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the arrays."""
-        return sum(a.nbytes for a in self._arrays)
+        """Bytes of the arrays, without rows."""
+        return sum(a.nbytes for a in self._arrays if a is not STORE.rows)
 
 
 def _doubled(array: np.ndarray, fill: int) -> np.ndarray:
@@ -482,6 +401,6 @@ def _doubled(array: np.ndarray, fill: int) -> np.ndarray:
     return grown
 
 
-def leaf_row(machine: Machine, automaton: CharAutomaton, *, json: bool = False) -> int:
-    """Row at the start of a leaf: raw text, or a JSON string after its opening quote."""
-    return Lowering(machine, automaton, json=json).start_row()
+def leaf_row(machine: Machine, automaton: CharAutomaton) -> int:
+    """Row at the start of a leaf of raw text."""
+    return machine.lower(automaton, json=False).start_row()

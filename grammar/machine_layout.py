@@ -4,7 +4,7 @@ Memory is five int32 arrays:
 
     nodes [N, 6]     hash-consed nodes: kind, a, b, c, parent, next in hash chain. A state *is* a node id.
     buckets [H]      heads of the hash chains (H is a power of two), -1 when empty
-    rows [R, ROW]    byte transitions of leaf automata, 256 targets and four columns
+    rows [R, ROW]    byte transitions of leaf automata, 256 targets and some columns; shared by all grammars (`row_store`)
     table [T]        value tables, frames and transitions, bump allocated by Python
     header [.]       counters and the request a kernel makes to Python
 
@@ -74,9 +74,10 @@ KEY_CLASSES = 259  # bit set of classes of undeclared keys that can still be rea
 KEY_TAILS = 260  # undeclared keys that can still be reached: a count, 0: unbounded, -1: every string
 OUTCOME = 261  # outcome of a row that ends a key
 KEY_SET = 266  # table offset of a bit set of the declared keys in [KEY_LO, KEY_HI) where not all of them can be reached, else 0
+ROW_SERIAL = 267  # differs between the uses of one row
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
-RUN = KEY_LO  # of leaf rows with F_LOOPS: how many characters of LOOP can come at least, 0: as many as wanted (each leads to another row)
+RUN = KEY_LO  # of leaf rows with F_RUN: how many characters of LOOP can come one after another at least
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
 
@@ -85,9 +86,10 @@ F_ACCEPT = 2  # the leaf may end here (numbers, regexes, whitespace)
 F_BOUNDARY = 4  # between two characters of a string
 F_KEY_END = 8  # the key is complete: OUTCOME says which
 F_ESCAPE = 16  # inside a JSON escape
-F_LOOPS = 64  # some ASCII byte leads back to the row, or begins a run
+F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
+F_RUN = 512  # the bytes of LOOP lead to other rows, from which as many more of them can come as RUN says
 F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.

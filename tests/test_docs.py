@@ -19,6 +19,7 @@ RUNNABLE = [ROOT / "README.md", ROOT / "docs" / "quickstart.md"]  # the others s
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SCHEMA_NAME = re.compile(r"formcast:([a-z_]+)")
+METRICS = ROOT / "docs" / "server.md"  # names of metrics begin like those of schemas; tests/api/test_metrics.py checks them
 
 
 def ids(document: Path) -> str:
@@ -38,7 +39,7 @@ def test_python_blocks_parse(document: Path):
             ast.parse(code, filename=ids(document))
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=ids)
+@pytest.mark.parametrize("document", [document for document in DOCUMENTS if document != METRICS], ids=ids)
 def test_named_schemas_are_shipped(document: Path):
     assert set(SCHEMA_NAME.findall(document.read_text(encoding="utf-8"))) <= set(schemas.names())
 

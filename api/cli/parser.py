@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any, NoReturn
 
 from ... import __version__
@@ -13,6 +14,14 @@ examples:
   formcast generate smollm2-135m "Is water wet?" --choice yes no
   echo "A date:" | formcast generate smollm2-135m --raw --regex '\\d{4}-\\d\\d-\\d\\d'
   formcast generate smollm2-135m "Tails or heads?" --lark 'start: ("heads" | "tails") "!"~1..3'
+"""
+
+_SERVE_EXAMPLES = """\
+examples:
+  formcast serve smollm2-135m
+  FORMCAST_API_KEY=secret formcast serve smollm2-135m --host 0.0.0.0 --ssl-certfile cert.pem --ssl-keyfile key.pem
+  formcast serve smollm2-135m --uds /run/formcast.sock --log-level info
+  formcast serve smollm2-135m --port 11434    # where Ollama's clients look
 """
 
 
@@ -37,17 +46,32 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def _serve(commands: Any) -> None:
-    parser = commands.add_parser("serve", help="serve a model over the OpenAI protocol")
+    parser = commands.add_parser(
+        "serve",
+        help="serve a model to clients of OpenAI, vLLM, Ollama and TGI",
+        epilog=_SERVE_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     _add_model(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="0 takes a free one (%(default)s)")
+    parser.add_argument("--uds", metavar="PATH", help="listen on a Unix socket instead")
     parser.add_argument("--api-key", nargs="+", metavar="KEY", help="keys that requests must bring (or FORMCAST_API_KEY)")
     parser.add_argument("--served-model-name", nargs="+", metavar="NAME", help="names of the model in requests")
     parser.add_argument("--max-request-bytes", type=_positive, default=8 << 20, metavar="N", help="largest request body (%(default)s)")
     parser.add_argument(
         "--shutdown-timeout", type=_seconds, default=2.0, metavar="S", help="time for running answers at the end (%(default)s s)"
     )
-    parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"))
+    parser.add_argument("--request-timeout", type=_seconds, metavar="S", help="time for an answer to be complete (no limit)")
+    parser.add_argument("--max-waiting", type=_positive, default=1024, metavar="N", help="requests that may wait (%(default)s)")
+    parser.add_argument("--allowed-origins", nargs="+", default=(), metavar="ORIGIN", help="web pages that may call it (none); * is any")
+    parser.add_argument("--root-path", default="", metavar="PATH", help="path under which a proxy shows the server")
+    parser.add_argument("--ssl-certfile", metavar="FILE", help="PEM certificate: speak TLS")
+    parser.add_argument("--ssl-keyfile", metavar="FILE", help="its private key")
+    parser.add_argument("--trust-request-chat-template", action="store_true", help="let requests bring a chat template")
+    parser.add_argument("--log-level", default="warning", choices=("debug", "info", "warning", "error"), help="info logs each request")
+    parser.add_argument("--log-format", default="json", choices=("json", "text"), help="of log lines on stderr (%(default)s)")
+    parser.add_argument("--log-prompts", action="store_true", help="log what the model read, too")
     _add_engine(parser)
 
 
@@ -93,7 +117,8 @@ def _models(commands: Any) -> None:
 def _check(commands: Any) -> None:
     parser = commands.add_parser("check", help="what of a JSON Schema is enforced, and which instances it admits")
     parser.add_argument("schema", metavar="SCHEMA", help="file, inline JSON, formcast:NAME, or - for stdin")
-    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file or inline JSON")
+    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file, inline JSON, or - for stdin")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
 
 
 def _bench(commands: Any) -> None:
@@ -123,6 +148,13 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gpu-memory-utilization", type=float, default=0.9, metavar="X", help="share of a GPU's memory (%(default)s)")
     group.add_argument("--tensor-parallel-size", type=int, default=1, metavar="N", help="only 1 is supported")
     group.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True, help="share equal prompt beginnings")
+    group.add_argument(
+        "--draft-from-grammar",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="draft what a grammar forces or has led to before: the same answers in fewer steps",
+    )
+    group.add_argument("--speculative-config", type=_json_object, metavar="JSON", help='draft by prompt lookup: \'{"method": "ngram"}\'')
     group.add_argument("--device", metavar="D", help="a torch device (a GPU if there is one)")
 
 
@@ -148,6 +180,16 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--repetition-penalty", type=float, default=1.0, metavar="X")
     group.add_argument("--stop", nargs="+", default=(), metavar="TEXT", help="texts that end the answer")
     group.add_argument("--seed", type=int, metavar="N", help="makes an answer repeatable")
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"must be a JSON object, not {text!r}")
+    return value
 
 
 def _positive(text: str) -> int:

@@ -7,50 +7,95 @@ import json
 import shlex
 import socket
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 from ..async_engine import AsyncLLM
-from ..server.serve import bind, serve
+from ..server.serve import serve
 from ..server.settings import ServerSettings
+from ..server.transport import Transport, bind, bind_unix
 from . import options
-from .errors import OK, CommandFailed
+from .errors import OK, CommandFailed, UsageError
 from .loading import load
 
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
 def run(args: argparse.Namespace) -> int:
-    settings = ServerSettings(
-        served_model_names=tuple(args.served_model_name or [args.model]),
-        api_keys=options.api_keys(args),
-        max_body_bytes=args.max_request_bytes,
-        shutdown_grace_s=args.shutdown_timeout,
-    )
+    settings = _settings(args)
+    transport = _transport(args)
     runtime_options = options.runtime_options(args)
-    with _bind(args.host, args.port) as listener, load(runtime_options) as runtime:
-        url = _url(args.host, listener)
-        serve(AsyncLLM(runtime), settings, listener, on_ready=lambda: _announce(url, settings), log_level=args.log_level)
+    with _listener(args) as listener, load(runtime_options) as runtime:
+        serve(AsyncLLM(runtime), settings, listener, on_ready=lambda: _announce(args, listener, settings), transport=transport)
     return OK
 
 
-def _bind(host: str, port: int) -> socket.socket:
+def _settings(args: argparse.Namespace) -> ServerSettings:
+    if args.root_path and not args.root_path.startswith("/"):
+        raise UsageError("--root-path must begin with '/'")
+    return ServerSettings(
+        served_model_names=tuple(args.served_model_name or [args.model]),
+        api_keys=options.api_keys(args),
+        allowed_origins=tuple(args.allowed_origins),
+        root_path=args.root_path.rstrip("/"),
+        max_body_bytes=args.max_request_bytes,
+        request_timeout_s=args.request_timeout,
+        shutdown_grace_s=args.shutdown_timeout,
+        log_prompts=args.log_prompts,
+        trust_request_chat_template=args.trust_request_chat_template,
+    )
+
+
+def _transport(args: argparse.Namespace) -> Transport:
+    if args.ssl_keyfile and not args.ssl_certfile:
+        raise UsageError("--ssl-keyfile needs --ssl-certfile")
+    for path in (args.ssl_certfile, args.ssl_keyfile):
+        _check_readable(path)
+    return Transport(
+        tls_certificate=args.ssl_certfile, tls_key=args.ssl_keyfile, log_level=args.log_level, log_format=args.log_format
+    )
+
+
+def _check_readable(path: str | None) -> None:
+    """Before a model is loaded, rather than after."""
+    if path is None:
+        return
     try:
-        return bind(host, port)
+        with open(path, "rb"):
+            return
     except OSError as error:
-        raise CommandFailed(f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
 
 
-def _url(host: str, listener: socket.socket) -> str:
-    shown = _ANY_ADDRESS.get(host, host)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}"
+@contextmanager
+def _listener(args: argparse.Namespace) -> Iterator[socket.socket]:
+    with ExitStack() as stack:
+        try:
+            listener = stack.enter_context(bind(args.host, args.port) if args.uds is None else bind_unix(args.uds))
+        except OSError as error:
+            place = f"{args.host}:{args.port}" if args.uds is None else args.uds
+            raise CommandFailed(f"cannot listen on {place}: {error.strerror or error}") from None
+        yield listener
 
 
-def _announce(url: str, settings: ServerSettings) -> None:
+def _announce(args: argparse.Namespace, listener: socket.socket, settings: ServerSettings) -> None:
     """The ready line, and a request to paste. On stderr, like all that is not an answer."""
+    url = _url(args, listener)
     body = {"model": settings.served_model_names[0], "messages": [{"role": "user", "content": "Say hello."}]}
+    flags = (f" --unix-socket {shlex.quote(args.uds)}" if args.uds else "") + (" -k" if args.ssl_certfile else "")
     key = " -H 'Authorization: Bearer '$FORMCAST_API_KEY" if settings.api_keys else ""
-    print(f"formcast: ready on {url}", file=sys.stderr)
+    place = f"{url} (unix socket {args.uds})" if args.uds else url
+    print(f"formcast: ready on {place}", file=sys.stderr)
     print(
-        f"curl {url}/v1/chat/completions -H 'Content-Type: application/json'{key} -d {shlex.quote(json.dumps(body))}",
+        f"curl{flags} {url}/v1/chat/completions -H 'Content-Type: application/json'{key} -d {shlex.quote(json.dumps(body))}",
         file=sys.stderr,
         flush=True,
     )
+
+
+def _url(args: argparse.Namespace, listener: socket.socket) -> str:
+    scheme = "https" if args.ssl_certfile else "http"
+    if args.uds:
+        return f"{scheme}://localhost"
+    shown: str = _ANY_ADDRESS.get(args.host, args.host)
+    return f"{scheme}://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}"

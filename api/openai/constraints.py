@@ -11,12 +11,15 @@ from .. import constraints
 from ..constraints import Constraint, ConstraintError, Notation
 from .errors import ApiError, bad_request
 from .protocol import GenerationBody, ResponseFormat, StructuredOutputs
+from .responses_body import ResponsesBody, TextFormat
+from .strict_schema import violations
 
 Candidate = tuple[str, Callable[[], Constraint]]
 
 _WHITESPACE_WORDS = ("bounded", "compact", "any")
 _BNF_RULE = re.compile(r"^[ \t]*[\w.-]+\s*::=", re.MULTILINE)
 _FORMAT_FIELDS = ("json_schema", "grammar", "regex", "choice")
+_TEXT_FORMAT_FIELDS = {"schema_": "json_schema", "strict": "json_schema", "grammar": "grammar", "regex": "regex", "choice": "choice"}
 
 
 def from_body(body: GenerationBody) -> Constraint | None:
@@ -31,6 +34,21 @@ def from_body(body: GenerationBody) -> Constraint | None:
         *_guided(body),
         *_top_level(body),
     ]
+    return the_only(candidates)
+
+
+def from_responses_body(body: ResponsesBody) -> Constraint | None:
+    """The same for a body of `/v1/responses`."""
+    given = body.text.format if body.text else None
+    return the_only([*_text_format(given), *_structured_outputs(body.structured_outputs)])
+
+
+def the_only(candidates: list[Candidate]) -> Constraint | None:
+    """The constraint among candidates, built.
+
+    Raises:
+        ApiError: 400, see `from_body`.
+    """
     try:
         return constraints.the_only(candidates)
     except ConstraintError as error:
@@ -51,27 +69,50 @@ def _response_format(given: ResponseFormat | None) -> list[Candidate]:
     for field in _FORMAT_FIELDS:
         if given.type != field and getattr(given, field) is not None:
             raise bad_request(f"'{field}' does not go with type '{given.type}'", param=f"response_format.{field}")
+    schema, strict = (given.json_schema.schema_, given.json_schema.strict) if given.json_schema else (None, None)
+    return _format(given, "response_format", "response_format.json_schema.schema", schema, bool(strict))
+
+
+def _text_format(given: TextFormat | None) -> list[Candidate]:
+    if given is None:
+        return []
+    for field, kind in _TEXT_FORMAT_FIELDS.items():
+        if given.type != kind and getattr(given, field) is not None:
+            shown = field.rstrip("_")
+            raise bad_request(f"'{shown}' does not go with type '{given.type}'", param=f"text.format.{shown}")
+    return _format(given, "text.format", "text.format.schema", given.schema_, bool(given.strict))
+
+
+def _format(given: ResponseFormat | TextFormat, place: str, schema_field: str, schema: Any, strict: bool) -> list[Candidate]:
     if given.type == "text":
         return []
     if given.type == "json_object":
-        return [_json_object("response_format", {})]
+        return [_json_object(place, {})]
     if given.type == "json_schema":
-        return [_json_schema_format(given)]
-    found = _candidates("response_format.", None, given.regex, given.choice, given.grammar, {})
+        return [_json_schema_format(schema_field, schema, strict)]
+    found = _candidates(f"{place}.", None, given.regex, given.choice, given.grammar, {})
     if not found:
-        field = f"response_format.{given.type}"
+        field = f"{place}.{given.type}"
         raise bad_request(f"type '{given.type}' needs '{field}'", param=field, code="missing_value")
     return found
 
 
-def _json_schema_format(given: ResponseFormat) -> Candidate:
-    field = "response_format.json_schema.schema"
-    schema = given.json_schema.schema_ if given.json_schema else None
+def _json_schema_format(field: str, schema: Any, strict: bool) -> Candidate:
     if schema is None:
         raise bad_request(f"type 'json_schema' needs '{field}'", param=field, code="missing_value")
     if isinstance(schema, str):
         raise bad_request(f"'{field}' must be an object, not a text", param=field)
-    return _json_schema(field, schema, {})
+    return field, lambda: _strict_or_not(field, schema, strict)
+
+
+def _strict_or_not(field: str, schema: Any, strict: bool) -> Constraint:
+    """A schema that cannot be enforced at all is refused for that, before its strictness is looked at."""
+    constraint = _json_schema(field, schema, {})[1]()
+    violation = next(violations(schema), None) if strict else None
+    if violation is not None:
+        message = f"'{field}' does not keep the rules of 'strict': {violation}; leave 'strict' out to have it enforced as it is"
+        raise bad_request(message, param=field, code="invalid_json_schema")
+    return constraint
 
 
 def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:

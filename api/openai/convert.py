@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ...engine.request import InvalidRequest, SamplingParams
 from ..jobs import Job, new_id
@@ -12,6 +13,12 @@ from . import constraints
 from .errors import bad_request
 from .messages import template_messages
 from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
+from .responses_body import ResponsesBody
+from .responses_input import input_messages
+from .tokenize import DetokenizeBody, TokenizeBody
+
+if TYPE_CHECKING:
+    from ...engine.models.chat_template import ChatTemplate
 
 _SAME_NAME = (
     "n",
@@ -23,6 +30,8 @@ _SAME_NAME = (
     "stop",
     "stop_token_ids",
     "ignore_eos",
+    "include_stop_str_in_output",
+    "skip_special_tokens",
     "presence_penalty",
     "frequency_penalty",
     "repetition_penalty",
@@ -33,7 +42,9 @@ _VLLM_ALL_TOKENS = -1
 class Converter:
     """Turns bodies into jobs of one model. Costs what tokenizing and reading a schema cost, so it belongs on a thread."""
 
-    def __init__(self, runtime: Runtime):
+    def __init__(self, runtime: Runtime, *, trust_request_chat_template: bool = False):
+        self._trust_request_chat_template = trust_request_chat_template
+        self._token_bytes = runtime.token_bytes
         self._max_model_len = runtime.max_model_len
         self._vocab_size = runtime.model.vocab_size
         self._encoder = PromptEncoder(runtime.model)
@@ -49,9 +60,14 @@ class Converter:
         num_logprobs = (body.top_logprobs or 0) if body.logprobs else None
         params = self._params(body, {"max_tokens": max_tokens, "logprobs": num_logprobs}, {"max_tokens": field, "logprobs": "top_logprobs"})
         constraint = constraints.from_body(body)
-        prompt = self._encoder.of_chat(template_messages(body.messages), **self._template_variables(body))
+        prompt = self._encoder.of_chat(
+            template_messages(body.messages),
+            template=self._own_template(body.chat_template),
+            add_generation_prompt=body.add_generation_prompt is not False,
+            **self._template_variables(body),
+        )
         self._check_length(prompt, params, field)
-        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("chatcmpl"))]
+        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("chatcmpl"), **_placement(body))]
 
     def completion(self, body: CompletionBody) -> list[Job]:
         """One job a prompt. Raises what `chat` raises."""
@@ -63,10 +79,60 @@ class Converter:
         for given in body.prompts():
             prompt = self._encoder.of_text(given) if isinstance(given, str) else self._encoder.of_token_ids(given)
             self._check_length(prompt, params, field)
-            jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl")))
+            jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl"), **_placement(body)))
         return jobs
 
-    def _template_variables(self, body: ChatCompletionBody) -> dict[str, Any]:
+    def responses(self, body: ResponsesBody) -> list[Job]:
+        """The one job of a response. Raises what `chat` raises."""
+        body.refuse_unsupported()
+        own = {"max_tokens": body.max_output_tokens, "logprobs": body.num_logprobs}
+        params = self._params(body, own, {"max_tokens": "max_output_tokens", "logprobs": "top_logprobs"})
+        constraint = constraints.from_responses_body(body)
+        prompt = self._encoder.of_chat(input_messages(body.input, body.instructions), source="input")
+        self._check_length(prompt, params, "max_output_tokens")
+        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("resp"), **_placement(body))]
+
+    def _own_template(self, source: str | None) -> ChatTemplate | None:
+        """The template that a request brings. It runs in the sandbox, but decides what the model reads, so it needs the flag."""
+        if source is None:
+            return None
+        if not self._trust_request_chat_template:
+            message = "chat templates of requests are switched off (--trust-request-chat-template allows them)"
+            raise bad_request(message, param="chat_template", code="unsupported_parameter")
+        from ...engine.models.chat_template import ChatTemplate
+
+        own = self._encoder.chat_template
+        return ChatTemplate(source, bos=getattr(own, "bos", None), eos=getattr(own, "eos", None))
+
+    def echo(self, body: CompletionBody, jobs: list[Job]) -> tuple[str, ...]:
+        """What `echo` puts before each answer: the prompt as text."""
+        if not body.echo:
+            return ()
+        texts = [self._text(job.prompt.token_ids) if job.prompt.text is None else job.prompt.text for job in jobs]
+        return tuple(text for text, job in zip(texts, jobs, strict=True) for _ in range(job.params.n))
+
+    def _text(self, token_ids: Sequence[int]) -> str:
+        return b"".join(map(self._token_bytes, token_ids)).decode("utf-8", "replace")
+
+    def tokenize(self, body: TokenizeBody) -> dict[str, Any]:
+        """The answer of `/tokenize`. Raises what `chat` raises."""
+        body.refuse_unsupported()
+        token_ids = list(self._tokenized(body).token_ids)
+        names = [self._token_bytes(token).decode("utf-8", "replace") for token in token_ids] if body.return_token_strs else None
+        return {"count": len(token_ids), "max_model_len": self._max_model_len, "tokens": token_ids, "token_strs": names}
+
+    def _tokenized(self, body: TokenizeBody) -> Prompt:
+        if body.messages is None:
+            return self._encoder.of_text(body.prompt or "", begin=body.add_special_tokens is not False, may_be_empty=True)
+        options = {"add_generation_prompt": body.add_generation_prompt is not False}
+        return self._encoder.of_chat(template_messages(body.messages), **options, **self._template_variables(body))
+
+    def detokenize(self, body: DetokenizeBody) -> dict[str, Any]:
+        """The answer of `/detokenize`: special tokens by their names, bytes that are no text as U+FFFD."""
+        self._check_tokens("tokens", body.tokens)
+        return {"prompt": self._text(body.tokens)}
+
+    def _template_variables(self, body: ChatCompletionBody | TokenizeBody) -> dict[str, Any]:
         variables = body.chat_template_kwargs or {}
         for reserved in ("self", "messages", "add_generation_prompt", "tools"):
             if reserved in variables:
@@ -76,14 +142,14 @@ class Converter:
     def _check_length(self, prompt: Prompt, params: SamplingParams, field: str) -> None:
         check_length(prompt, max_tokens=params.max_tokens, max_model_len=self._max_model_len, field=field)
 
-    def _params(self, body: GenerationBody, own: dict[str, Any], renamed: dict[str, str]) -> SamplingParams:
+    def _params(self, body: GenerationBody | ResponsesBody, own: dict[str, Any], renamed: dict[str, str]) -> SamplingParams:
         """Sampling parameters; null means the default.
 
         Args:
             own: values that the endpoint computes.
             renamed: parameter -> field of the body, for errors.
         """
-        given = {name: getattr(body, name) for name in _SAME_NAME} | own
+        given = {name: getattr(body, name, None) for name in _SAME_NAME} | own
         given["top_k"] = 0 if body.top_k == _VLLM_ALL_TOKENS else body.top_k
         given["logit_bias"] = _logit_bias(body.logit_bias)
         try:
@@ -100,6 +166,10 @@ class Converter:
         for token in tokens:
             if not 0 <= token < self._vocab_size:
                 raise bad_request(f"{field}: {token} is not a token id of this model (0 to {self._vocab_size - 1})", param=field)
+
+
+def _placement(body: GenerationBody | ResponsesBody) -> dict[str, Any]:
+    return {"priority": body.priority or 0, "cache_salt": body.cache_salt}
 
 
 def _logit_bias(given: dict[str, float] | None) -> dict[int, float] | None:

@@ -57,20 +57,19 @@ def not_supported(what: str, *, param: str) -> ApiError:
     return bad_request(f"{what} is not supported yet", param=param, code="unsupported_parameter")
 
 
-def from_validation(error: ValidationError) -> ApiError:
-    """The first complaint of Pydantic about a request body."""
+def from_validation(error: ValidationError, *, prefix: str = "") -> ApiError:
+    """The first complaint of Pydantic about a request body, or about the part of one that `prefix` names."""
     first = error.errors(include_url=False, include_context=True, include_input=False)[0]
     location = list(first["loc"])
     if first["type"] == "unknown_field":
         location.append(first.get("ctx", {})["field"])
-        return bad_request(first["msg"], param=_path(location), code="unknown_parameter")
-    param = _path(location) or None
+        return bad_request(first["msg"], param=_path(location, prefix), code="unknown_parameter")
+    param = _path(location, prefix) or None
     place = f" in '{param}'" if param else ""
     return bad_request(f"{first['msg']}{place}", param=param)
 
 
-def _path(location: list[int | str]) -> str:
-    text = ""
+def _path(location: list[int | str], text: str) -> str:
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text

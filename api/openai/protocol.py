@@ -6,7 +6,7 @@ present here as `Unsupported`, so that it is refused by name and never ignored.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -15,6 +15,11 @@ from .messages import Message
 from .strict import StrictModel
 
 Unsupported = Any
+
+# OpenAI's limits, and bounds of the same kind for the lists of others.
+_MOST = {"n": 128, "stop": 4, "metadata": 16, "logit_bias": 1024, "stop_token_ids": 1024}
+_METADATA_KEY_CHARS = 64
+_METADATA_VALUE_CHARS = 512
 
 
 def _as_list(value: Any) -> Any:
@@ -25,7 +30,7 @@ Strings = Annotated[list[str], BeforeValidator(_as_list)]
 
 
 class JsonSchemaFormat(StrictModel):
-    """`response_format.json_schema`. `strict` is accepted and changes nothing: a schema is always enforced exactly."""
+    """`response_format.json_schema`. A schema is always enforced exactly; `strict` asks for one that keeps OpenAI's rules."""
 
     name: str | None = None
     description: str | None = None
@@ -58,10 +63,27 @@ class StructuredOutputs(StrictModel):
 
 class StreamOptions(StrictModel):
     include_usage: bool | None = None
+    include_obfuscation: bool | None = None
+    continuous_usage_stats: bool | None = None
+
+
+_DEFAULTS: dict[str, Any] = {
+    "allowed_token_ids": None,
+    "bad_words": [],
+    "length_penalty": 1.0,
+    "prompt_logprobs": None,
+    "return_token_ids": False,
+    "return_tokens_as_token_ids": False,
+    "spaces_between_special_tokens": True,
+    "truncate_prompt_tokens": None,
+    "use_beam_search": False,
+}
 
 
 class GenerationBody(StrictModel):
     """What both endpoints share."""
+
+    special_tokens_default: ClassVar[bool] = True
 
     model: str | None = None
     max_tokens: int | None = None
@@ -81,6 +103,22 @@ class GenerationBody(StrictModel):
     logit_bias: dict[str, float] | None = None
     min_tokens: int | None = None
     ignore_eos: bool | None = None
+    include_stop_str_in_output: bool | None = None
+    skip_special_tokens: bool | None = None
+    priority: int | None = None
+    cache_salt: str | None = None
+
+    # Further parameters of vLLM. They are understood, and refused unless they ask for what happens anyway.
+    add_special_tokens: bool | None = None
+    allowed_token_ids: Unsupported = None
+    bad_words: Unsupported = None
+    length_penalty: Unsupported = None
+    prompt_logprobs: Unsupported = None
+    return_token_ids: Unsupported = None
+    return_tokens_as_token_ids: Unsupported = None
+    spaces_between_special_tokens: Unsupported = None
+    truncate_prompt_tokens: Unsupported = None
+    use_beam_search: Unsupported = None
 
     response_format: ResponseFormat | None = None
     structured_outputs: StructuredOutputs | None = None
@@ -101,18 +139,35 @@ class GenerationBody(StrictModel):
 
     def refuse_unsupported(self) -> None:
         """Raise for what this endpoint knows by name and cannot do."""
+        check_sizes(self)
+        check_metadata(self.metadata)
         if self.stream_options is not None and not self.stream:
             raise bad_request("'stream_options' is only allowed with 'stream': true", param="stream_options")
+        if self.stream_options is not None:
+            refuse_unless(self.stream_options, {"include_obfuscation": False, "continuous_usage_stats": False}, prefix="stream_options.")
+        refuse_unless(self, _DEFAULTS | {"add_special_tokens": self.special_tokens_default})
+        if self.cache_salt == "":
+            raise bad_request("'cache_salt' must not be empty", param="cache_salt")
+        if self.priority is not None and abs(self.priority) >= 1 << 31:
+            raise bad_request("'priority' must fit into 32 bits", param="priority")
         if self.structured_outputs is not None:
             _refuse_set(self.structured_outputs, ("structural_tag",), prefix="structured_outputs.")
 
 
 class ChatCompletionBody(GenerationBody):
-    messages: list[Message] = Field(min_length=1)
+    special_tokens_default: ClassVar[bool] = False
+
+    messages: list[Message] = Field(min_length=1, max_length=10_000)
     max_completion_tokens: int | None = None
     logprobs: bool | None = None
     top_logprobs: int | None = None
+    chat_template: str | None = None
     chat_template_kwargs: dict[str, Any] | None = None
+    add_generation_prompt: bool | None = None
+    continue_final_message: Unsupported = None
+    documents: Unsupported = None
+    echo: Unsupported = None
+    mm_processor_kwargs: Unsupported = None
 
     store: bool | None = None
     service_tier: str | None = None
@@ -137,8 +192,12 @@ class ChatCompletionBody(GenerationBody):
         _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
         if self.tool_choice not in (None, "none"):
             raise not_supported("'tool_choice'", param="tool_choice")
+        refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
         if self.store:
-            raise not_supported("'store': true", param="store")
+            raise bad_request("'store': true: answers are never kept here", param="store", code="unsupported_parameter")
+        if self.service_tier not in (None, "auto", "default"):
+            message = f"service_tier: there is one tier here ('auto' or 'default'), no '{self.service_tier[:64]}'"
+            raise bad_request(message, param="service_tier", code="unsupported_parameter")
         if self.modalities not in (None, ["text"]):
             raise not_supported("a modality other than text", param="modalities")
         if self.top_logprobs is not None and not self.logprobs:
@@ -159,14 +218,16 @@ class CompletionBody(GenerationBody):
     prompt: Any = None
     echo: bool | None = None
     logprobs: int | None = None
-    best_of: Unsupported = None
+    best_of: int | None = None
     suffix: Unsupported = None
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        _refuse_set(self, ("best_of", "suffix"))
-        if self.echo:
-            raise not_supported("'echo': true", param="echo")
+        _refuse_set(self, ("suffix",))
+        if self.best_of is not None and self.best_of != (self.n or 1):
+            raise not_supported("'best_of' other than 'n'", param="best_of")
+        if self.echo and self.logprobs is not None:
+            raise not_supported("'echo': true with 'logprobs'", param="echo")
 
     @property
     def token_budget(self) -> tuple[str, int | None]:
@@ -187,6 +248,33 @@ class CompletionBody(GenerationBody):
 
 def _is_token_ids(value: Any) -> bool:
     return isinstance(value, list) and all(type(token) is int for token in value)
+
+
+def check_sizes(body: StrictModel) -> None:
+    """Refuse numbers and lists that are too large."""
+    for field, most in _MOST.items():
+        given = getattr(body, field, None)
+        if given is not None and (given if isinstance(given, int) else _size(given)) > most:
+            raise bad_request(f"'{field}' may be at most {most}" if field == "n" else f"'{field}' may hold at most {most}", param=field)
+
+
+def _size(given: Any) -> int:
+    return 1 if isinstance(given, str) else len(given)
+
+
+def check_metadata(metadata: dict[str, str] | None) -> None:
+    for key, value in (metadata or {}).items():
+        if len(key) > _METADATA_KEY_CHARS or len(value) > _METADATA_VALUE_CHARS:
+            message = f"'metadata' has keys of at most {_METADATA_KEY_CHARS} and values of at most {_METADATA_VALUE_CHARS} characters"
+            raise bad_request(message, param="metadata")
+
+
+def refuse_unless(model: StrictModel, defaults: dict[str, Any], *, prefix: str = "") -> None:
+    """Refuse fields that are set to anything but what happens anyway."""
+    for field, default in defaults.items():
+        given = getattr(model, field)
+        if (given is not None and (type(given) is bool) != (type(default) is bool)) or given not in (None, default):
+            raise not_supported(f"'{prefix}{field}'" + ("" if default is None else f" other than {default!r}"), param=prefix + field)
 
 
 def _refuse_set(model: StrictModel, fields: tuple[str, ...], *, prefix: str = "") -> None:

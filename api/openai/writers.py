@@ -43,7 +43,9 @@ class Writer(Protocol):
         """Chunks for one output; none if it adds nothing to see."""
         ...
 
-    def usage(self, usage: Usage) -> dict[str, Any]: ...
+    def closing(self, usage: Usage) -> list[dict[str, Any]]:
+        """Chunks that come after the last output."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +53,7 @@ class _Shared:
     """What every object of one request repeats.
 
     Attributes:
-        include_usage: chunks before the last carry `usage: null`, as the protocol wants with `stream_options.include_usage`.
+        include_usage: end a stream with a chunk that holds the usage; those before it carry `usage: null`.
     """
 
     object_id: str
@@ -66,6 +68,9 @@ class _Shared:
     def chunk(self, kind: str, choice: dict[str, Any]) -> dict[str, Any]:
         envelope = self.envelope(kind, [choice])
         return envelope | {"usage": None} if self.include_usage else envelope
+
+    def usage_chunk(self, kind: str, usage: Usage) -> list[dict[str, Any]]:
+        return [self.envelope(kind, []) | {"usage": usage.to_json()}] if self.include_usage else []
 
 
 class ChatWriter(_Shared):
@@ -95,8 +100,8 @@ class ChatWriter(_Shared):
             chunks.append(self._chunk(index, {}, finish_reason=output.finish_reason, stop_reason=output.stop_reason))
         return chunks
 
-    def usage(self, usage: Usage) -> dict[str, Any]:
-        return self.envelope("chat.completion.chunk", []) | {"usage": usage.to_json()}
+    def closing(self, usage: Usage) -> list[dict[str, Any]]:
+        return self.usage_chunk("chat.completion.chunk", usage)
 
     def _chunk(
         self, index: int, delta: dict[str, Any], *, logprobs: Any = None, finish_reason: str | None = None, **more: Any
@@ -110,17 +115,25 @@ class CompletionWriter(_Shared):
     """`text_completion`, whole and in pieces.
 
     Attributes:
+        echo: what comes before the text of each answer; nothing if it is empty.
         offsets: characters that the tokens of each answer have spelt so far, for `logprobs.text_offset`.
     """
 
+    echo: tuple[str, ...] = ()
     offsets: dict[int, int] = field(default_factory=dict)
 
     def response(self, answers: Sequence[CompletionResult], usage: Usage) -> dict[str, Any]:
-        choices = [self._choice(answer.index, answer.text, answer.logprobs, answer.finish_reason, answer.stop_reason) for answer in answers]
+        choices = [
+            self._choice(answer.index, self._echo(answer.index) + answer.text, answer.logprobs, answer.finish_reason, answer.stop_reason)
+            for answer in answers
+        ]
         return self.envelope("text_completion", choices) | {"usage": usage.to_json()}
 
     def opening(self, num_answers: int) -> list[dict[str, Any]]:
-        return []
+        return [self.chunk("text_completion", self._choice(index, text, None, None, None)) for index, text in enumerate(self.echo)]
+
+    def _echo(self, index: int) -> str:
+        return self.echo[index] if self.echo else ""
 
     def delta(self, index: int, output: RequestOutput) -> list[dict[str, Any]]:
         if not (output.text or output.logprobs or output.finished):
@@ -128,8 +141,8 @@ class CompletionWriter(_Shared):
         choice = self._choice(index, output.text, output.logprobs, output.finish_reason, output.stop_reason)
         return [self.chunk("text_completion", choice)]
 
-    def usage(self, usage: Usage) -> dict[str, Any]:
-        return self.envelope("text_completion", []) | {"usage": usage.to_json()}
+    def closing(self, usage: Usage) -> list[dict[str, Any]]:
+        return self.usage_chunk("text_completion", usage)
 
     def _choice(self, index: int, text: str, logprobs: Any, finish_reason: str | None, stop_reason: str | int | None) -> dict[str, Any]:
         shown = self._logprobs(index, logprobs) if logprobs else None

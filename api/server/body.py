@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 
+import anyio
 from starlette.requests import Request
 
 from ..openai.errors import ApiError
@@ -20,8 +20,9 @@ async def read_body(request: Request, *, max_bytes: int, timeout_s: float) -> by
         ClientDisconnect: if the client went away.
     """
     try:
-        return await asyncio.wait_for(_read(request, max_bytes), timeout_s)
-    except asyncio.TimeoutError:
+        with anyio.fail_after(timeout_s):
+            return await _read(request, max_bytes)
+    except TimeoutError:
         raise ApiError(408, f"the request body did not arrive within {timeout_s:g} s", code="request_timeout") from None
 
 

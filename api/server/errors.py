@@ -37,7 +37,7 @@ def to_api_error(error: Exception, *, constraint: Constraint | None = None) -> A
     if isinstance(error, ChatTemplateError):
         return bad_request(str(error), param="messages")
     if isinstance(error, EngineOverloaded):
-        return ApiError(429, str(error) or "too many requests are waiting", code="engine_overloaded")
+        return ApiError(503, str(error) or "too many requests are waiting", code="engine_overloaded")
     if isinstance(error, EngineStopped):
         return ApiError(503, str(error) or "the engine has stopped", code="engine_stopped")
     if isinstance(error, FormcastError):

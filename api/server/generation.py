@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from starlette.responses import Response
 from starlette.types import Receive
 
 from ...engine.request import RequestOutput
-from ..async_engine import AsyncLLM
 from ..jobs import Job
-from ..openai.errors import ApiError
 from ..openai.writers import Usage, Writer
 from ..results import CompletionBuilder
+from .dialects import OPENAI, Dialect
 from .errors import failure, to_api_error
-from .responses import DONE, EventStream, event, json_response, unless_disconnected
-
-Outputs = AsyncGenerator[tuple[int, RequestOutput], None]
+from .job_runner import JobRunner, Outputs
+from .record import RequestRecord
+from .responses import EventStream, json_response, unless_disconnected
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,31 +28,38 @@ class Generation:
         jobs: one a prompt.
         writer: shapes the answers.
         stream: send them as they grow.
-        include_usage: end the stream with a chunk that holds the usage.
+        dialect: how the client reads streams.
+        record: of the HTTP request.
     """
 
     jobs: Sequence[Job]
     writer: Writer
     stream: bool
-    include_usage: bool
+    record: RequestRecord
+    dialect: Dialect = field(default=OPENAI)
 
     @property
     def num_answers(self) -> int:
         return sum(job.params.n for job in self.jobs)
 
-    async def respond(self, llm: AsyncLLM, receive: Receive) -> Response:
+    async def respond(self, runner: JobRunner, receive: Receive) -> Response:
         """The response, once it is known that there is one: a constraint that the engine refuses is still an error status.
 
         Raises:
             ApiError: nothing of an answer was sent.
             ClientDisconnect: the client left; the jobs are aborted.
         """
-        outputs = llm.stream(self.jobs)
+        outputs = runner.stream(self.jobs, self.record)
         async with AsyncExitStack() as stack:
             stack.push_async_callback(outputs.aclose)
             first = await unless_disconnected(receive, self._checked(outputs))
             if self.stream:
-                return EventStream(self._events(first, outputs), close=stack.pop_all().aclose)
+                return EventStream(
+                    self._events(first, outputs),
+                    media_type=self.dialect.media_type,
+                    write_timeout_s=runner.write_timeout_s,
+                    close=stack.pop_all().aclose,
+                )
             return await unless_disconnected(receive, self._whole(first, outputs))
 
     async def _checked(self, outputs: Outputs) -> tuple[int, RequestOutput]:
@@ -83,23 +89,25 @@ class Generation:
 
     async def _events(self, first: tuple[int, RequestOutput], outputs: Outputs) -> AsyncGenerator[bytes, None]:
         usage = _UsageMeter(self.jobs)
+        frame = self.dialect.frame
         tagged: tuple[int, RequestOutput] | None = first
         try:
             for chunk in self.writer.opening(self.num_answers):
-                yield event(chunk)
+                yield frame(chunk)
             while tagged is not None:
                 index, output = tagged
                 usage.add(index, output)
                 for chunk in self.writer.delta(index, output):
-                    yield event(chunk)
+                    yield frame(chunk)
                 tagged = await self._next(outputs)
-            if self.include_usage:
-                yield event(self.writer.usage(usage.total()))
-            yield DONE
-        except ApiError as error:
-            yield event(error.body())
+            for chunk in self.writer.closing(usage.total()):
+                yield frame(chunk)
+            if self.dialect.end:
+                yield self.dialect.end
         except Exception as error:  # the status line is sent: what is left is to end with an error event
-            yield event(to_api_error(error).body())
+            answer = to_api_error(error)
+            self.record.error_code = answer.code
+            yield frame(self.dialect.error_chunk(answer))
 
 
 class _UsageMeter:

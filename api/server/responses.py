@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeVar
 
+import anyio
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ..openai.errors import ApiError
+from .dialects import OPENAI, Dialect
+from .encoding import to_json
 
 T = TypeVar("T")
 
@@ -23,19 +25,13 @@ def json_response(payload: dict[str, Any], *, status: int = 200) -> Response:
     return Response(to_json(payload), status_code=status, media_type="application/json")
 
 
-def error_response(error: ApiError) -> Response:
-    response = json_response(error.body(), status=error.status)
+def error_response(error: ApiError, dialect: Dialect = OPENAI) -> Response:
+    response = json_response(dialect.error_body(error), status=error.status)
     if error.status in _RETRY_AFTER_S:
         response.headers["retry-after"] = _RETRY_AFTER_S[error.status]
     if error.status == 401:
         response.headers["www-authenticate"] = "Bearer"
     return response
-
-
-def to_json(payload: dict[str, Any]) -> bytes:
-    """Compact JSON. A lone surrogate, which only an error message that quotes a request can hold, is escaped."""
-    text = json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace")
 
 
 async def unless_disconnected(receive: Receive, work: Awaitable[T]) -> T:
@@ -63,19 +59,22 @@ async def _cancel(*tasks: asyncio.Future[Any]) -> None:
 
 
 class EventStream(Response):
-    """`text/event-stream` over an async generator of encoded events.
+    """A response over an async generator of encoded events.
 
     Args:
+        media_type: of the stream.
+        write_timeout_s: a client that takes no bytes for so long is treated as gone.
         events: closed when the stream ends or the client leaves.
         close: called after that, also if not one event was asked for; the place to abort a request.
     """
 
-    media_type = "text/event-stream"
-
-    def __init__(self, events: AsyncGenerator[bytes, None], *, close: Callable[[], Awaitable[None]]):
-        super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"})
+    def __init__(
+        self, events: AsyncGenerator[bytes, None], *, media_type: str, write_timeout_s: float, close: Callable[[], Awaitable[None]]
+    ):
+        super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"}, media_type=media_type)
         del self.headers["content-length"]
         self._events = events
+        self._write_timeout_s = write_timeout_s
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -89,13 +88,9 @@ class EventStream(Response):
     async def _send_all(self, send: Callable[[Any], Awaitable[None]]) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async for event in self._events:
-            await send({"type": "http.response.body", "body": event, "more_body": True})
+            try:
+                with anyio.fail_after(self._write_timeout_s):
+                    await send({"type": "http.response.body", "body": event, "more_body": True})
+            except TimeoutError:
+                raise ClientDisconnect() from None
         await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def event(payload: dict[str, Any]) -> bytes:
-    """One server-sent event."""
-    return b"data: " + to_json(payload) + b"\n\n"
-
-
-DONE = b"data: [DONE]\n\n"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import socket
 import threading
 from collections.abc import Callable, Generator
@@ -14,44 +13,43 @@ import uvicorn
 
 from ..async_engine import AsyncLLM
 from .app import create_app
+from .http_protocol import http_protocol
+from .logs import set_up_logging
 from .settings import ServerSettings
+from .transport import PLAIN, Transport
 
 _POLL_S = 0.05
 _LAST_RESORT_S = 5.0
 
 
 def serve(
-    llm: AsyncLLM, settings: ServerSettings, listener: socket.socket, *, on_ready: Callable[[], None], log_level: str = "warning"
+    llm: AsyncLLM, settings: ServerSettings, listener: socket.socket, *, on_ready: Callable[[], None], transport: Transport = PLAIN
 ) -> None:
     """Answer requests on `listener` until SIGINT or SIGTERM; then stop accepting, end what runs, and return.
 
     Args:
         on_ready: called once requests are accepted.
+
+    Raises:
+        OSError: a TLS file cannot be read (`ssl.SSLError` is one).
     """
-    logging.basicConfig(level=log_level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    set_up_logging(transport.log_level, transport.log_format)
     config = uvicorn.Config(
         create_app(llm, settings),
+        http=http_protocol(settings.header_timeout_s),
+        ws="none",
+        root_path=settings.root_path,
+        ssl_certfile=transport.tls_certificate,
+        ssl_keyfile=transport.tls_key,
+        proxy_headers=False,
+        server_header=False,
         log_config=None,
-        log_level=log_level,
-        access_log=log_level == "debug",
+        access_log=False,
         lifespan="off",
         timeout_graceful_shutdown=int(settings.shutdown_grace_s + _LAST_RESORT_S),
     )
+    config.load()
     _Server(config, llm, settings.shutdown_grace_s, on_ready).run(sockets=[listener])
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """A bound socket that does not listen yet, so that a taken port shows before a model is loaded and clients are refused until
-    it is. Port 0 takes any free one. Raises OSError."""
-    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-    bound = socket.socket(family, kind, protocol)
-    try:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(address)
-    except OSError:
-        bound.close()
-        raise
-    return bound
 
 
 class _Server(uvicorn.Server):

@@ -10,13 +10,29 @@ class ServerSettings:
     """Attributes:
     served_model_names: names that requests may use for the model; the first is the one in answers.
     api_keys: if any, each request needs one of them.
+    allowed_origins: web pages of these origins may call the server from a browser (CORS); "*" is any.
+    root_path: path under which a proxy shows the server.
     max_body_bytes: longer bodies are refused.
+    max_answers: most answers that one request may ask for, over all its prompts.
     body_timeout_s: time for a body to arrive.
+    header_timeout_s: time for the head of a request to arrive, once its first byte or its connection is there.
+    write_timeout_s: time that a client may leave a piece of a stream unread.
+    request_timeout_s: time for an answer to be complete; None sets no limit.
     shutdown_grace_s: time that running answers get to finish once the server is told to stop.
+    log_prompts: log the texts that the model read, too.
+    trust_request_chat_template: let requests bring a chat template of their own.
     """
 
     served_model_names: tuple[str, ...]
     api_keys: tuple[str, ...] = ()
+    allowed_origins: tuple[str, ...] = ()
+    root_path: str = ""
     max_body_bytes: int = 8 << 20
+    max_answers: int = 512
     body_timeout_s: float = 30.0
+    header_timeout_s: float = 15.0
+    write_timeout_s: float = 60.0
+    request_timeout_s: float | None = None
     shutdown_grace_s: float = 2.0
+    log_prompts: bool = False
+    trust_request_chat_template: bool = False

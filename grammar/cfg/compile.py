@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..languages import CharAutomaton
 from ..limits import Limits
-from ..lowering import Lowering
 from ..machine import Machine, PositionParts
 from ..regex import CharSet, Language
 from ..regex.charset import NO_CHARS
@@ -109,5 +108,5 @@ class _Compiler:
     def _row(self, key: object, automaton: CharAutomaton) -> int:
         row = self._rows.get(key)
         if row is None:
-            row = self._rows[key] = Lowering(self._machine, automaton, json=False).start_row()
+            row = self._rows[key] = self._machine.lower(automaton, json=False).start_row()
         return row

@@ -7,21 +7,22 @@ from typing import Any
 
 from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton
-from ..limits import Limits
-from ..lowering import Lowering
+from ..leaves import WordRows
+from ..lowering import GENERIC_STRING_ROW
 from ..machine import Machine, ValueParts
 from ..machine_layout import DEAD
 from ..regex import Language
 from ..whitespace import Whitespace
 from .arrays import ArrayFrames, array_needs, uniqueness
-from .document import Document, Scope
-from .expand import Expander, pointer_of
+from .document import Scope
+from .expand import Expander
 from .keys import Keys
 from .keywords import Finding, check
 from .names import Names
-from .nodes import Node
+from .nodes import Node, pointer_of
 from .numbers import NumberSet
 from .objects import ObjectFrames
+from .pointers import ROOT, Pointer
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
@@ -32,24 +33,20 @@ class SchemaCompiler:
     """Makes the values, objects and arrays of one machine from one expander, each once.
 
     Args:
-        document: the schema.
+        expander: of the schema; used by nobody else from now on.
         whitespace: policy between tokens.
         any_order: declared properties may come in every order.
-        limits: budgets.
     """
 
-    def __init__(self, document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits):
-        self.expander = Expander(document, limits)
-        self.machine = Machine(whitespace, limits)
+    def __init__(self, expander: Expander, whitespace: Whitespace, *, any_order: bool):
+        self.expander = expander
+        expander.renewing = True
+        self.machine = Machine(whitespace, expander.limits)
         self._any_order = any_order
         self._values: dict[Node, int] = {}
         self._distinct: dict[Node, int] = {}
         self._arrays: dict[ArrayShape, ArrayFrames] = {}
         self._objects: dict[ObjectShape, ObjectFrames] = {}
-        self._strings: dict[tuple[Language, bool], int] = {}
-        self._numbers: dict[Numbers, int] = {}
-        self._words: dict[str, int] = {}
-        self._other_keys: dict[bool, int] = {}
 
     def start(self) -> int:
         """State before the document.
@@ -62,11 +59,11 @@ class SchemaCompiler:
             raise GrammarError("no finite value satisfies the schema", pointer=self._contradiction(root))
         return self.machine.start_of_document(self.value(root))
 
-    def _contradiction(self, root: Node) -> str:
+    def _contradiction(self, root: Node) -> Pointer:
         """Pointer of the deepest required place that is empty by itself."""
         from .object_needs import object_needs
 
-        expander, seen, node, place = self.expander, set[Node](), root, ""
+        expander, seen, node, place = self.expander, set[Node](), root, ROOT
         while node not in seen:
             seen.add(node)
             shapes = expander.expand(node)
@@ -106,14 +103,14 @@ class SchemaCompiler:
         string = raw = None
         if self.expander.has_string(shapes.string):
             keys = Keys((), [shapes.string.to_language().automaton(limits)])
-            string = Lowering(self.machine, keys, json=True, keys=keys).start_row()
+            string = self.machine.lower(keys, json=True, keys=keys).start_row()
         parts = [WORDS[word] for word in sorted(shapes.literals)]
         integers = shapes.number.plain & NumberSet.integers()
         if not integers.is_empty(limits):
             parts.append(PlainDigits(integers.automaton(limits), one_zero=True, negatives=self._has_negatives(integers)))
         if parts:
             keys = Keys((), [Alternatives(parts)])
-            raw = Lowering(self.machine, keys, json=False, keys=keys).start_row()
+            raw = self.machine.lower(keys, json=False, keys=keys).start_row()
         return ValueParts(None, None, (), (), string, raw)
 
     def _parts(self, node: Node) -> ValueParts:
@@ -163,28 +160,24 @@ class SchemaCompiler:
 
     def other_keys(self, tidy: bool) -> int:
         """Row of a key with any name, class 0 of the undeclared ones."""
-        row = self._other_keys.get(tidy)
-        if row is None:
-            keys = Keys((), [Language.anything().automaton(self.expander.limits)])
-            row = self._other_keys[tidy] = Lowering(self.machine, keys, json=True, tidy=tidy, keys=keys).start_row()
-        return row
+
+        def make() -> Keys:
+            return Keys((), [Language.anything().automaton(self.expander.limits)])
+
+        return self.machine.shared_row("any name", make, json=True, tidy=tidy, is_key=True)
 
     def _string_row(self, strings: StringSet) -> int:
         if strings.is_all:
-            return self.machine.generic_string_row
+            return GENERIC_STRING_ROW
         language, tidy = strings.to_language(), not self._any_order
-        row = self._strings.get((language, tidy))
-        if row is None:
-            automaton = language.automaton(self.expander.limits)
-            row = self._strings[language, tidy] = Lowering(self.machine, automaton, json=True, tidy=tidy).start_row()
-        return row
+        words = language.words() if tidy else None
+        if words is not None and WordRows.are_simple(words):
+            return self.machine.words_row(language, words)
+        return self.machine.shared_row(language, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy)
 
     def _numbers_row(self, numbers: Numbers) -> int:
-        row = self._numbers.get(numbers)
-        if row is None:
-            automaton = self._number_automaton(numbers)
-            row = self._numbers[numbers] = Lowering(self.machine, automaton, json=False).start_row()
-        return row
+        key = (numbers, self._any_order)
+        return self.machine.shared_row(key, lambda: self._number_automaton(numbers), json=False)
 
     def _has_negatives(self, numbers: NumberSet) -> bool:
         return not (numbers & NumberSet.range(maximum=-1)).is_empty(self.expander.limits)
@@ -202,20 +195,17 @@ class SchemaCompiler:
         return both.automaton(limits)  # leaves out values that only one kind of spelling may have
 
     def _word_row(self, word: str) -> int:
-        row = self._words.get(word)
-        if row is None:
-            row = self._words[word] = Lowering(self.machine, WORDS[word], json=False).start_row()
-        return row
+        return self.machine.shared_row(word, lambda: WORDS[word], json=False)
 
 
 _MANY_PATTERNS = 4  # from so many on, the classes of names that patterns tell apart are counted before decoding
 
 
-def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
-    """What becomes of each keyword of the document."""
-    expander = Expander(document, limits)
+def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[Finding]:
+    """What becomes of each keyword of the document; `only_refused` leaves out most of what is not refused."""
+    limits = expander.limits
 
-    def probe(schema: Mapping[str, Json], base: str, pointer: str, scope: Scope) -> None:
+    def probe(schema: Mapping[str, Json], base: str, pointer: Pointer, scope: Scope) -> None:
         shapes = expander.expand(expander.nodes.place(schema, base, pointer, scope))
         for array in shapes.arrays:
             uniqueness(expander, array)
@@ -227,7 +217,7 @@ def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
 
     seen: set[str] = set()
     refused = False
-    for finding in check(document, limits, probe):
+    for finding in check(expander.document, limits, probe, only_refused=only_refused):
         seen.add(finding.keyword)
         refused |= finding.status == "refused"
         yield finding
@@ -236,7 +226,7 @@ def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
         try:
             _expand_everything(expander)
         except GrammarError as error:
-            yield Finding(error.pointer or "", "uniqueItems", "refused", error.reason, isinstance(error, LimitError))
+            yield Finding(Pointer(None, error.pointer or ""), "uniqueItems", "refused", error.reason, isinstance(error, LimitError))
 
 
 _COMBINING = frozenset({"contains", "not", "oneOf", "if", "dependentSchemas", "dependencies"})
@@ -266,14 +256,14 @@ def _expand_everything(expander: Expander) -> None:
             stack += [names.witness_node(i, value) for i in range(len(shape.witnesses)) for value in values]
 
 
-def compile_schema(document: Document, whitespace: Whitespace, *, any_order: bool, limits: Limits) -> tuple[Machine, int]:
-    """The automaton of a checked document and its start state.
+def compile_schema(expander: Expander, whitespace: Whitespace, *, any_order: bool) -> tuple[Machine, int]:
+    """The automaton of a checked document and its start state. `expander` belongs to it from now on.
 
     Raises:
         GrammarError: no value satisfies the schema, or it refers to itself in a circle.
         LimitError: a budget is reached.
     """
-    compiler = SchemaCompiler(document, whitespace, any_order=any_order, limits=limits)
+    compiler = SchemaCompiler(expander, whitespace, any_order=any_order)
     try:
         return compiler.machine, compiler.start()
     except GrammarError as error:

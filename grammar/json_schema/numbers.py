@@ -38,6 +38,8 @@ def exact(value: Number) -> Fraction:
     Raises GrammarError for infinities, NaN and fractions without a finite decimal spelling, LimitError for a number with
     more than `MAX_DIGITS` digits on one side of the point.
     """
+    if type(value) is int and value.bit_length() <= MAX_DIGITS:
+        return Fraction(value)
     if isinstance(value, float):
         value = Decimal(repr(value))
     if isinstance(value, Decimal):
@@ -82,7 +84,7 @@ class NumberSet:
     @classmethod
     def integers(cls) -> NumberSet:
         """All numbers with an integral value, `1.0` included."""
-        return cls.multiple_of(1)
+        return _INTEGERS
 
     @classmethod
     def multiple_of(cls, divisor: Number) -> NumberSet:
@@ -158,6 +160,9 @@ class NumberSet:
             if state is None:
                 return False
         return automaton.accepting(state)
+
+
+_INTEGERS = NumberSet.multiple_of(1)
 
 
 @lru_cache(maxsize=1024)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 
 from .numbers_divisors import Grid, GridBasis, basis
 
@@ -47,7 +48,9 @@ class Line:
 
     @classmethod
     def values(cls, values: Iterable[Fraction]) -> Line:
-        cuts = tuple(sorted(set(values)))
+        distinct = set(values)
+        scale = lcm(*{value.denominator for value in distinct})  # to compare integers, which is faster
+        cuts = tuple(sorted(distinct, key=lambda value: value.numerator * (scale // value.denominator)))
         return cls(NO_GRIDS, cuts, (True,) * len(cuts), (NOWHERE,) * (len(cuts) + 1))
 
     @classmethod
@@ -59,10 +62,14 @@ class Line:
         return cls(NO_GRIDS, (bound,), (not exclusive,), (EVERYWHERE, NOWHERE))
 
     def __and__(self, other: Line) -> Line:
-        return self._combined(other, operator.and_)
+        if self is other or other == _ALL or self == _NOTHING:
+            return self
+        return other if self == _ALL or other == _NOTHING else self._combined(other, operator.and_)
 
     def __or__(self, other: Line) -> Line:
-        return self._combined(other, operator.or_)
+        if self is other or other == _NOTHING or self == _ALL:
+            return self
+        return other if self == _NOTHING or other == _ALL else self._combined(other, operator.or_)
 
     def __invert__(self) -> Line:
         full = self.grids.full
@@ -127,6 +134,10 @@ class Line:
     def mirrored(self) -> Line:
         """The set of the negated values."""
         return Line(self.grids, tuple(-cut for cut in reversed(self.cuts)), self.points[::-1], self.gaps[::-1])
+
+
+_ALL = Line.constant(True)
+_NOTHING = Line.constant(False)
 
 
 def _simplified(line: Line) -> Line:

@@ -6,7 +6,6 @@ from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..lowering import Lowering
 from ..machine import ObjectFrame, Transition
 from ..machine_layout import CLASS_BASE
 from ..regex import Language
@@ -72,12 +71,12 @@ class ObjectFrames:
                 for j, c in enumerate(classes)
             ]
             keys = Keys(names, automata)
-            return _KeyStart(Lowering(machine, keys, json=True, tidy=self._tidy, keys=keys).start_row(), None)
+            return _KeyStart(machine.lower(keys, json=True, tidy=self._tidy, keys=keys).start_row(), None)
         others = self._compiler.other_keys(self._tidy) if live else None
         if not names:
             return _KeyStart(others, None)
         keys = Keys(names, [Language.anything().automaton(limits)] if live else [])
-        lowering = Lowering(machine, keys, json=True, tidy=self._tidy, keys=keys)
+        lowering = machine.lower(keys, json=True, tidy=self._tidy, keys=keys)
         trie = machine.new_names(names, tidy=self._tidy, escapes=lambda lo, hi, depth: lowering.escape(keys.within(lo, hi, depth)))
         return _KeyStart(others, trie)
 

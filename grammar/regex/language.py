@@ -119,6 +119,13 @@ class Language:
         """`minimum` to `maximum` strings of this language after another."""
         return Language(nodes.rep(_closed(self._node), minimum, maximum))
 
+    def words(self) -> tuple[str, ...] | None:
+        """The strings of the set, sorted, if it is written as a list of them."""
+        if self._node.kind != nodes.KIND_WORDS:
+            return None
+        table, start, end, depth = self._node.words
+        return tuple([word[depth:] for word in table.words[start:end]])
+
     def matches(self, text: str, limits: Limits = _DEFAULT_LIMITS) -> bool:
         """Whether `text` is in the set. Raises LimitError."""
         budget = Budget(limits)

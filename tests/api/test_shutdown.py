@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import json
 import signal
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 
-import api_processes
 import httpx
 import pytest
-from api_processes import Server
+from api_processes import Server, fake_server
 
-FAKE_SERVER = Path(api_processes.__file__).with_name("api_fake_server.py")
 BODY = {"messages": [{"role": "user", "content": "x"}], "stream": True}
-
-
-@contextmanager
-def fake_server(grace_s: float) -> Iterator[Server]:
-    server = Server.start(sys.executable, str(FAKE_SERVER), str(grace_s))
-    try:
-        yield server
-    finally:
-        server.kill()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_an_idle_server(number: int):
-    with fake_server(grace_s=30) as server:
+    with fake_server(shutdown_grace_s=30) as server:
         assert httpx.get(f"{server.url}/health").status_code == 200
         assert server.stop(number) == (0, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_running_streams_with_an_error_event(number: int):
-    with fake_server(grace_s=0) as server, httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer:
+    with fake_server(shutdown_grace_s=0) as server, httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer:
         lines = answer.iter_lines()
         next(lines)
         assert server.stop(number) == (0, "")
@@ -45,7 +30,7 @@ def test_a_signal_ends_running_streams_with_an_error_event(number: int):
 
 
 def test_a_second_signal_does_not_wait_for_the_grace():
-    with fake_server(grace_s=1000) as server, httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer:
+    with fake_server(shutdown_grace_s=1000) as server, httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer:
         lines = answer.iter_lines()
         next(lines)
         server.process.send_signal(signal.SIGINT)

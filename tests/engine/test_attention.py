@@ -63,8 +63,8 @@ def test_logits_equal_those_of_transformers(config, dtype, tolerance):
         batch = build(step, torch.device("cpu"))
         logits = runner.forward(batch)
         stops = {chunk.request_id: chunk.start + len(chunk.token_ids) for chunk in step.chunks}
-        for row, request_id in enumerate(batch.sampling_ids):
-            torch.testing.assert_close(logits[row], expected[int(request_id)][stops[request_id] - 1], atol=tolerance, rtol=1e-4)
+        for row, chunk in enumerate(batch.sampling):
+            torch.testing.assert_close(logits[row], expected[int(chunk.request_id)][stops[chunk.request_id] - 1], atol=tolerance, rtol=1e-4)
 
 
 def steps(sequences):

@@ -177,3 +177,10 @@ def test_stats_follow_the_engine():
     stats = engine.stats()
     assert (stats.num_finished, stats.num_generated_tokens, stats.num_running) == (1, 16, 0)
     assert stats.kv.free + stats.kv.held + stats.kv.cached == stats.kv.total
+
+
+def test_alive_until_closed_or_failed():
+    engine = EngineClient(tiny_core())
+    assert engine.alive
+    engine.close()
+    assert not engine.alive

@@ -8,6 +8,8 @@ from typing import Any
 
 from formcast.api.ports import OnOutput
 from formcast.api.runtime import Runtime
+from formcast.engine.core import EngineStats
+from formcast.engine.kv.manager import KVUsage
 from formcast.engine.request import EngineOverloaded, EngineStopped, Request, RequestOutput
 
 VOCAB_SIZE = 300
@@ -24,6 +26,9 @@ class ByteTokenizer:
 
     def encode(self, sequence: str, *, add_special_tokens: bool = True) -> Encoding:
         return Encoding(list(sequence.encode()))
+
+    def get_added_tokens_decoder(self) -> dict[int, Any]:
+        return {}
 
 
 class PlainTemplate:
@@ -103,6 +108,29 @@ class FakeEngine:
         if on_output is not None:
             self.aborted.append(request_id)
             on_output(RequestOutput(request_id=request_id, finish_reason="abort"))
+
+    @property
+    def alive(self) -> bool:
+        return not self._closed
+
+    def stats(self) -> EngineStats:
+        return EngineStats(
+            num_running=len(self._live),
+            num_waiting=1,
+            num_waiting_for_grammar=2,
+            kv=KVUsage(free=6, held=1, cached=3, total=10),
+            num_steps=4,
+            num_prompt_tokens=50,
+            num_cached_tokens=20,
+            num_generated_tokens=30,
+            num_finished=5,
+            num_failed=0,
+            num_aborted=1,
+            num_preemptions=2,
+            num_masks=7,
+            num_draft_tokens=5, num_accepted_tokens=4, num_forced_tokens=3,
+            mask_seconds=0.25,
+        )
 
     def close(self) -> None:
         self._closed = True

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 MODEL = "smollm2-135m"
 FORMCAST = (sys.executable, "-m", "formcast.api.cli.main")
@@ -61,3 +66,14 @@ class Server:
         if self.process.poll() is None:
             self.process.kill()
         self.process.communicate()
+
+
+@contextmanager
+def fake_server(script: str = "hangs", transport: dict[str, Any] | None = None, **settings: Any) -> Iterator[Server]:
+    """A server process over a scripted engine, up at once; see `api_fake_server`."""
+    program = str(Path(__file__).with_name("api_fake_server.py"))
+    server = Server.start(sys.executable, program, script, json.dumps(settings), *([json.dumps(transport)] if transport else []))
+    try:
+        yield server
+    finally:
+        server.kill()

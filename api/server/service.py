@@ -1,0 +1,98 @@
+"""What all routes share: one running model, its settings and its meters."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..async_engine import AsyncLLM
+from ..jobs import Job
+from ..openai.convert import Converter
+from ..openai.errors import ApiError, bad_request
+from ..openai.json_body import parse_json_object
+from ..openai.writers import Writer
+from .body import read_body
+from .dialects import OPENAI, Dialect
+from .errors import to_api_error
+from .generation import Generation
+from .job_runner import JobRunner
+from .metrics import Metrics
+from .record import record_of
+from .settings import ServerSettings
+
+Body = TypeVar("Body", bound=BaseModel)
+Result = TypeVar("Result")
+
+
+class Service:
+    """Attributes:
+    llm: the running model.
+    converter: request bodies -> jobs.
+    metrics: meters of this server.
+    created: Unix time of the start.
+    """
+
+    def __init__(self, llm: AsyncLLM, settings: ServerSettings):
+        self.llm = llm
+        self.settings = settings
+        self.metrics = Metrics(llm.runtime, settings.served_model_names[0])
+        self.converter = Converter(llm.runtime, trust_request_chat_template=settings.trust_request_chat_template)
+        self.created = int(time.time())
+        self._runner = JobRunner(llm, settings, self.metrics)
+
+    async def read(self, request: Request, kind: type[Body]) -> Body:
+        """The body of a request.
+
+        Raises:
+            ApiError: it is malformed, too large or too slow, or names another model.
+            ClientDisconnect: the client went away.
+        """
+        raw = await read_body(request, max_bytes=self.settings.max_body_bytes, timeout_s=self.settings.body_timeout_s)
+        try:
+            body = kind.model_validate(parse_json_object(raw))
+        except ValueError as error:
+            raise to_api_error(error) from None
+        self.model_name(getattr(body, "model", None))
+        return body
+
+    def model_name(self, given: str | None) -> str:
+        """The name of the model in answers: as the request named it.
+
+        Raises:
+            ApiError: 404, if it is not served here.
+        """
+        names = self.settings.served_model_names
+        if given is not None and given not in names:
+            message = f"model '{given[:200]}' is not served here; there is {' or '.join(names)}"
+            raise ApiError(404, message, param="model", code="model_not_found")
+        return given or names[0]
+
+    async def run(self, convert: Callable[[Body], Result], body: Body) -> Result:
+        """Call `convert` on a thread: it costs what tokenizing and reading a schema cost."""
+        return await asyncio.to_thread(convert, body)
+
+    async def jobs(self, convert: Callable[[Body], list[Job]], body: Body) -> list[Job]:
+        """The jobs of a body, made on a thread.
+
+        Raises:
+            ApiError, InvalidRequest, ChatTemplateError: the body can never be served.
+        """
+        jobs = await self.run(convert, body)
+        num_answers = sum(job.params.n for job in jobs)
+        if num_answers > self.settings.max_answers:
+            message = f"the request asks for {num_answers} answers; at most {self.settings.max_answers} are allowed"
+            raise bad_request(message, param="n", code="too_many_answers")
+        return jobs
+
+    async def answer(
+        self, request: Request, jobs: Sequence[Job], writer: Writer, *, stream: bool, dialect: Dialect = OPENAI
+    ) -> Response:
+        """Run jobs and shape what comes. Raises what `Generation.respond` raises."""
+        generation = Generation(jobs=jobs, writer=writer, stream=stream, dialect=dialect, record=record_of(request.scope))
+        return await generation.respond(self._runner, request.receive)

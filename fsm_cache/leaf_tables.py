@@ -1,0 +1,104 @@
+"""What the tokens of a vocabulary do inside the leaves that grammars share: made once per leaf state, for all grammars."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..grammar.machine import Machine
+from ..grammar.machine_layout import F_TIDY, FLAGS
+from ..grammar.row_store import STORE
+from .trie import DEPTH
+from .walk import EXITS, FOUND, STOP, keep_useful, scan_leaf, set_bits
+
+if TYPE_CHECKING:
+    from .vocabulary import Vocabulary
+
+NO_ROW = np.zeros(0, np.int32)
+_NARROW = 1024  # tables with more tokens hold a row instead of ids
+_MANY_EXITS = 24  # ends that are not walked one by one if it can be helped
+_MAX_BYTES = 64 << 20
+
+
+class LeafTable(NamedTuple):
+    """Tokens from one state of a leaf.
+
+    Attributes:
+        base, ids: tokens that the leaf may begin with or be: a row (or NO_ROW) and ids.
+        exits: nodes of the vocabulary's trie after which the leaf may end and a token go on.
+        closing: instead of `exits`, where they are many: the tokens that go on after the closing quote of a string.
+        tidy: whether that string is a tidy one.
+    """
+
+    base: np.ndarray
+    ids: np.ndarray
+    exits: tuple[int, ...]
+    closing: np.ndarray | None
+    tidy: bool
+
+    @property
+    def num_bytes(self) -> int:
+        return self.base.nbytes + self.ids.nbytes + 32 * len(self.exits) + (0 if self.closing is None else self.closing.nbytes)
+
+
+class LeafTables:
+    """The tables of one vocabulary; the least recently used go first. Thread-safe."""
+
+    def __init__(self, vocabulary: Vocabulary):
+        self._vocabulary = vocabulary
+        self._tables: OrderedDict[tuple[int, int], LeafTable] = OrderedDict()
+        self._lock = threading.Lock()
+        self._num_bytes = 0
+
+    def get(self, row: int, serial: int) -> LeafTable | None:
+        """The table of a row, if it is made; `serial` tells the uses of a row apart."""
+        with self._lock:
+            table = self._tables.get((row, serial))
+            if table is not None:
+                self._tables.move_to_end((row, serial))
+            return table
+
+    def make(self, machine: Machine, row: int, serial: int) -> LeafTable:
+        """Makes the table of a row, with the calling thread's scratch; `machine` serves what is missing."""
+        table = self._make(machine, row)
+        with self._lock:
+            if (row, serial) not in self._tables:
+                self._tables[row, serial] = table
+                self._num_bytes += table.num_bytes
+            while self._num_bytes > _MAX_BYTES:
+                self._num_bytes -= self._tables.popitem(last=False)[1].num_bytes
+        return table
+
+    def _make(self, machine: Machine, row: int) -> LeafTable:
+        vocabulary = self._vocabulary
+        trie, scratch = vocabulary.trie, vocabulary.scratch
+        scratch.status[:] = 0
+        scratch.status[STOP] = len(trie.nodes)
+        scratch.path[0] = row
+        machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, scratch.path, scratch.found, scratch.exits, scratch.status))
+        num_found, num_exits = int(scratch.status[FOUND]), int(scratch.status[EXITS])
+        num_exits = keep_useful(trie.memory, scratch.found, num_found, scratch.exits, num_exits, scratch.dropped)
+        ids = scratch.found[:num_found].copy()
+        base = NO_ROW
+        if len(ids) > _NARROW:
+            base = np.zeros(vocabulary.row_words, np.int32)
+            set_bits(base, ids)
+            ids = NO_ROW
+        exits = tuple(scratch.exits[:num_exits].tolist())
+        tidy = bool(STORE.rows[row, FLAGS] & F_TIDY)
+        closing = self._closing(exits, tidy) if len(exits) > _MANY_EXITS else None
+        return LeafTable(base, ids, () if closing is not None else exits, closing, tidy)
+
+    def _closing(self, exits: tuple[int, ...], tidy: bool) -> np.ndarray | None:
+        """Tokens that go on after the exits, if each of these is the end of a string."""
+        trie, closed = self._vocabulary.trie, self._vocabulary.string_tables[tidy].closed
+        parts: list[np.ndarray] = []
+        for node in exits:
+            tokens = trie.below(node)
+            if (closed[tokens] != int(trie.nodes[node, DEPTH]) + 1).any():
+                return None
+            parts.append(tokens)
+        return np.concatenate(parts)

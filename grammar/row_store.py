@@ -1,0 +1,128 @@
+"""Memory of all byte rows of the process.
+
+Rows belong to leaf automata, and grammars share leaves, so rows live outside of both. The memory is reserved once and never
+moves: kernels of other threads read it while rows are added.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections import deque
+from typing import Protocol
+
+import numpy as np
+
+from .errors import LimitError
+from .machine_layout import DEAD, F_ACCEPT, F_EXPANDED, FINAL_ROW, FLAGS, ROW, ROW_SERIAL
+
+CAPACITY = 1 << 18  # rows: 281 MB of address space, of which only what is used takes memory
+
+
+class RowMaker(Protocol):
+    """Whoever fills rows, each when a step first needs it."""
+
+    def fill(self, row: int, key: object) -> None: ...
+
+
+class RowStore:
+    """Attributes:
+    rows: int32 [CAPACITY, ROW], see `machine_layout`. Row 0 is FINAL_ROW.
+    """
+
+    def __init__(self) -> None:
+        self.rows = np.zeros((CAPACITY, ROW), np.int32)
+        self.rows[FINAL_ROW, :256] = DEAD
+        self.rows[FINAL_ROW, FLAGS] = F_EXPANDED | F_ACCEPT
+        self._lock = threading.Lock()
+        self._used = FINAL_ROW + 1
+        self._serial = 0
+        self._free: list[int] = []
+        self._released: deque[list[int]] = deque()
+        self._makers: dict[int, tuple[weakref.ref[RowMaker], object]] = {}
+
+    @property
+    def num_rows(self) -> int:
+        """Rows in use."""
+        return self._used - len(self._free)
+
+    def own(self, owner: object) -> list[int]:
+        """A list for the rows of `owner`; they are free again when it is no more."""
+        rows: list[int] = []
+        weakref.finalize(owner, self._released.append, rows).atexit = False
+        return rows
+
+    def allocate(self, rows: list[int], flags: int, maker: RowMaker | None = None, key: object = None) -> int:
+        """A row, appended to an owner's `rows`, which `maker` fills when it is needed; with no maker the caller fills it now.
+
+        Raises:
+            LimitError: too many rows are in use.
+        """
+        with self._lock:
+            row = self._take()
+            rows.append(row)
+            self._serial = (self._serial + 1) & 0x7FFFFFFF
+            line = self.rows[row]
+            line[FLAGS] = 0  # before anything else: nobody may take it for its predecessor
+            line[FLAGS + 1 :] = 0
+            line[ROW_SERIAL] = self._serial
+            line[FLAGS] = flags
+            if maker is not None:
+                self._makers[row] = (weakref.ref(maker), key)
+            return row
+
+    def allocate_many(self, rows: list[int], count: int) -> np.ndarray:
+        """Rows without targets, appended to an owner's `rows`, which the caller fills now."""
+        with self._lock:
+            taken: list[int] = []
+            try:
+                for _ in range(count):
+                    taken.append(self._take())
+            except LimitError:
+                self._free.extend(taken)
+                raise
+            rows.extend(taken)
+            found = np.array(taken, np.int64)
+            self.rows[found, FLAGS] = 0
+            self.rows[found, :FLAGS] = DEAD
+            self.rows[found, FLAGS + 1 :] = 0
+            self.rows[found, ROW_SERIAL] = np.arange(self._serial + 1, self._serial + 1 + count) & 0x7FFFFFFF
+            self._serial = (self._serial + count) & 0x7FFFFFFF
+            return found
+
+    def _take(self) -> int:
+        if not self._free and self._used == CAPACITY and not self._released:
+            gc.collect()  # grammars that ended may still be in cycles
+        while self._released:
+            for row in self._released.popleft():
+                self._makers.pop(row, None)
+                self._free.append(row)
+        if self._free:
+            return self._free.pop()
+        if self._used == CAPACITY:
+            raise LimitError(f"all constraints in use need more than {CAPACITY} leaf states")
+        self._used += 1
+        return self._used - 1
+
+    def fill(self, row: int) -> None:
+        """Fills a row, unless another thread just did."""
+        maker = self._makers.get(row)
+        if maker is None:
+            return
+        lowering = maker[0]()
+        assert lowering is not None  # whoever can reach the row holds its maker
+        lowering.fill(row, maker[1])
+
+    def filled(self, row: int) -> None:
+        """`row` has its targets and flags."""
+        self._makers.pop(row, None)
+
+    def targets(self, row: int) -> np.ndarray:
+        """The 256 targets of a row, filled if need be."""
+        if not self.rows[row, FLAGS] & F_EXPANDED:
+            self.fill(row)
+        return self.rows[row, :256]
+
+
+STORE = RowStore()

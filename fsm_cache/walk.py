@@ -20,6 +20,7 @@ from ..grammar.machine_layout import (
     F_EXPANDED,
     F_LOOPS,
     F_PLAIN,
+    F_RUN,
     F_TEXT_LOOP,
     F_TIDY,
     FINAL_ROW,
@@ -48,6 +49,7 @@ from ..grammar.machine_layout import (
     PARENT,
     ROW,
     ROW_SERIAL,
+    RUN,
     SET,
     V_ARRAYS,
     V_COUNTED,
@@ -60,7 +62,7 @@ from ..grammar.machine_layout import (
     B,
     C,
 )
-from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
+from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
 
 i4 = types.int32
 i8 = types.int64
@@ -227,11 +229,13 @@ def classify(memory, node, info):
 
 @kernel(types.boolean(P, i4, P, i8))
 def row_takes_whole(rows, row, subtrees, i):
-    """Whether everything below trie node `i` leads from `row` back to itself."""
+    """Whether everything below trie node `i` leads from `row` back to itself, or is part of a run that begins there."""
     flags = rows[row * ROW + FLAGS]
     if flags & F_LOOPS == 0:
         return False
     at = i * SUBTREE
+    if flags & F_RUN and subtrees[at + HEIGHT] > rows[row * ROW + RUN]:
+        return False
     wide = subtrees[at + WIDE]
     if wide == BROKEN or (wide == TEXT and flags & F_TEXT_LOOP == 0):
         return False
@@ -243,8 +247,8 @@ def row_takes_whole(rows, row, subtrees, i):
 
 @kernel(types.boolean(P, P, i4, P, i8))
 def taken_whole(nodes, rows, state, subtrees, i):
-    """Whether everything below trie node `i` leads from `state` back to itself: a leaf that loops over all these bytes, or a
-    key whose text does not matter."""
+    """Whether everything below trie node `i` may follow `state`: a leaf that takes all these bytes in any order, or a key whose text
+    does not matter."""
     kind = nodes[state * NODE + KIND]
     if kind != LEAF and (kind != KEY or nodes[state * NODE + B] != OFF):
         return False

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ..engine.config import DType, EngineConfig, Quantization
+from ..engine.config import DType, EngineConfig, Quantization, SpeculativeConfig
 from ..engine.request import InvalidRequest
 from ..grammar.limits import Limits
 from .ports import Engine, ServedModel
@@ -14,6 +14,7 @@ from .ports import Engine, ServedModel
 if TYPE_CHECKING:
     import torch
 
+    from ..engine.models.model_info import ModelInfo
     from ..engine.models.progress import Progress
     from ..fsm_cache.compiler import CompilerStats
     from ..fsm_cache.vocabulary import Vocabulary
@@ -25,6 +26,7 @@ class RuntimeOptions:
 
     Attributes:
         tensor_parallel_size: number of GPUs that share the model; only 1 is built.
+        speculative_config: settings of `SpeculativeConfig`.
         limits: budgets of each constraint.
 
     The others are those of `EngineConfig`.
@@ -40,6 +42,8 @@ class RuntimeOptions:
     kv_cache_memory_bytes: int | None = None
     tensor_parallel_size: int = 1
     enable_prefix_caching: bool = True
+    draft_from_grammar: bool = True
+    speculative_config: Mapping[str, Any] | None = None
     max_waiting: int = 1024
     seed: int | None = None
     device: str | None = None
@@ -64,6 +68,8 @@ class RuntimeOptions:
             kv_cache_memory_bytes=self.kv_cache_memory_bytes,
             gpu_memory_utilization=self.gpu_memory_utilization,
             enable_prefix_caching=self.enable_prefix_caching,
+            draft_from_grammar=self.draft_from_grammar,
+            speculative=None if self.speculative_config is None else SpeculativeConfig.of(self.speculative_config),
             max_waiting=self.max_waiting,
             seed=self.seed,
             device=self.device,
@@ -82,6 +88,7 @@ class Runtime:
         token_bytes: token id -> the bytes that it stands for; for a special token, its name.
         vocabulary: the tokens as grammars see them; None where answers are read as text only.
         compiler_stats: what grammars have cost so far; None where there is no compiler.
+        model_info: facts about the files of the model; reads them.
         closers: what else ends with the runtime, in this order.
     """
 
@@ -92,6 +99,7 @@ class Runtime:
     token_bytes: Callable[[int], bytes]
     vocabulary: Vocabulary | None = None
     compiler_stats: Callable[[], CompilerStats] | None = None
+    model_info: Callable[[], ModelInfo | None] = lambda: None
     closers: tuple[Callable[[], None], ...] = ()
 
     def close(self) -> None:
@@ -146,6 +154,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         token_bytes=lambda token: table.token_bytes[token] or table.name_bytes(token),
         vocabulary=vocabulary,
         compiler_stats=compiler.stats,
+        model_info=lambda: ModelStore().show(options.model),
         closers=(compiler.close,),
     )
 

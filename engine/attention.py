@@ -1,13 +1,16 @@
 """The hook through which transformers' modules reach the paged KV cache.
 
 A module calls its attention function with queries, keys and values of one flattened row of tokens; where each token
-belongs comes along as the keyword `formcast_step`, which the models pass down untouched. transformers builds a dense mask only
+belongs is what `attending` says meanwhile, since not every model passes unknown keywords down. transformers builds a dense mask only
 for implementations it has a mask function for. There is none for this one: what a row may see is decided by its position
 alone, by the layer's sliding window and by nothing else, and whatever a model asks beyond that is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -31,6 +34,24 @@ class AttentionStep(Protocol):
     def attend(self, layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: AttentionScale) -> torch.Tensor:
         """queries [T, H, D], keys [T, Hkv, D], values [T, Hkv, Dv] -> [T, H, Dv]"""
         ...
+
+
+_STEP: ContextVar[AttentionStep] = ContextVar("formcast_step")
+
+
+@contextmanager
+def attending(step: AttentionStep) -> Iterator[None]:
+    """Within the context, modules attend by this step."""
+    token = _STEP.set(step)
+    try:
+        yield
+    finally:
+        _STEP.reset(token)
+
+
+def current_step() -> AttentionStep:
+    """How modules attend now; only within `attending`."""
+    return _STEP.get()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +100,6 @@ def paged_attention_forward(
     value: torch.Tensor,
     attention_mask: torch.Tensor | None,
     *,
-    formcast_step: AttentionStep,
     scaling: float | None = None,
     dropout: float = 0.0,
     sliding_window: int | None = None,
@@ -111,7 +131,7 @@ def paged_attention_forward(
     )
     layer = module.layer_idx
     assert isinstance(layer, int)
-    out = formcast_step.attend(layer, query[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1), scale)
+    out = current_step().attend(layer, query[0].transpose(0, 1), key[0].transpose(0, 1), value[0].transpose(0, 1), scale)
     return out.unsqueeze(0), None
 
 

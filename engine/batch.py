@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from .kernels.paged_attention import AttentionBatch, Span
-from .scheduler import StepPlan
+from .scheduler import Chunk, StepPlan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,14 +18,14 @@ class Batch:
         token_ids: [1, T] int64
         positions: [1, T] int64
         sample_rows: [R] int64, the rows whose logits are needed.
-        sampling_ids: R request ids, in the same order.
+        sampling: the chunks they belong to, in the same order; each owns its `num_sampled` rows.
         attention: where the keys of each row are.
     """
 
     token_ids: torch.Tensor
     positions: torch.Tensor
     sample_rows: torch.Tensor
-    sampling_ids: tuple[str, ...]
+    sampling: tuple[Chunk, ...]
     attention: AttentionBatch
 
 
@@ -46,14 +46,13 @@ def build(plan: StepPlan, device: torch.device) -> Batch:
         positions.extend(range(chunk.start, chunk.start + size))
         row_sequences.extend([index] * size)
         tables.append([*chunk.block_ids, *[0] * (width - len(chunk.block_ids))])
-        if chunk.samples:
-            sample_rows.append(len(tokens) - 1)
+        sample_rows.extend(range(len(tokens) - chunk.num_sampled, len(tokens)))
     flat_positions = torch.tensor(positions, dtype=torch.int64)
     return Batch(
         token_ids=torch.tensor(tokens, dtype=torch.int64).unsqueeze(0).to(device),
         positions=flat_positions.unsqueeze(0).to(device),
         sample_rows=torch.tensor(sample_rows, dtype=torch.int64).to(device),
-        sampling_ids=tuple(chunk.request_id for chunk in chunks if chunk.samples),
+        sampling=tuple(chunk for chunk in chunks if chunk.samples),
         attention=AttentionBatch(
             block_tables=torch.tensor(tables, dtype=torch.int32).to(device),
             row_sequences=torch.tensor(row_sequences, dtype=torch.int32).to(device),

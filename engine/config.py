@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 from .request import InvalidRequest
 
@@ -12,8 +13,52 @@ Quantization = Literal["int8"]
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
 _QUANTIZATIONS = (None, "int8")
+_MAX_SPECULATION = 15
 _CPU_KV_SHARE = 0.25
 """Share of the free memory that the KV cache may take on a CPU, where other programs live too."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeculativeConfig:
+    """Prompt lookup: tokens that stood behind the last few ones earlier in prompt or answer are drafts, verified in one pass.
+
+    Pays where answers repeat their prompts, such as code edits and quotations. Names follow vLLM.
+
+    Attributes:
+        num_speculative_tokens: most drafts of a request in one step.
+        prompt_lookup_max, prompt_lookup_min: sizes of the n-grams that are looked up, longest first.
+    """
+
+    method: Literal["ngram"] = "ngram"
+    num_speculative_tokens: int = 5
+    prompt_lookup_max: int = 4
+    prompt_lookup_min: int = 2
+
+    def __post_init__(self) -> None:
+        if self.method != "ngram":
+            raise _speculative(f"method must be 'ngram', not {self.method!r}")
+        for name in ("num_speculative_tokens", "prompt_lookup_max", "prompt_lookup_min"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MAX_SPECULATION:
+                raise _speculative(f"{name} must be an integer from 1 to {_MAX_SPECULATION}, not {value!r}")
+        if self.prompt_lookup_min > self.prompt_lookup_max:
+            raise _speculative("prompt_lookup_min must not be above prompt_lookup_max")
+
+    @staticmethod
+    def of(settings: Mapping[str, Any]) -> SpeculativeConfig:
+        """From settings as users write them.
+
+        Raises:
+            InvalidRequest: a setting is unknown or out of range.
+        """
+        unknown = sorted(set(settings) - {field.name for field in fields(SpeculativeConfig)})
+        if unknown:
+            raise _speculative(f"unknown setting {unknown[0]!r}")
+        return SpeculativeConfig(**settings)
+
+
+def _speculative(message: str) -> InvalidRequest:
+    return InvalidRequest(f"speculative_config: {message}", param="speculative_config")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +79,9 @@ class EngineConfig:
         kv_cache_memory_bytes: size of the KV cache.
         gpu_memory_utilization: share of a GPU's memory that the engine may use altogether.
         enable_prefix_caching: keep the KV blocks of finished requests and share them by equal prefixes.
+        draft_from_grammar: draft what a grammar forces, and what came at the same place of earlier answers to it. Answers are the same
+            as without, in fewer steps.
+        speculative: draft by prompt lookup; None does not.
         max_waiting: requests that may wait; the next one is refused with `EngineOverloaded`.
         seed: base of the seeds of requests that bring none. None takes one from the operating system.
         device: a torch device; None takes a GPU when there is one.
@@ -50,6 +98,8 @@ class EngineConfig:
     kv_cache_memory_bytes: int | None = None
     gpu_memory_utilization: float = 0.9
     enable_prefix_caching: bool = True
+    draft_from_grammar: bool = True
+    speculative: SpeculativeConfig | None = None
     max_waiting: int = 1024
     seed: int | None = None
     device: str | None = None

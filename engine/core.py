@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import islice, zip_longest
 from threading import Event
 from typing import Any, Protocol
 
@@ -14,6 +15,7 @@ from ..grammar.errors import FormcastError
 from .batch import build
 from .config import EngineConfig, EngineLimits, resolve
 from .detokenizer import TokenTable
+from .drafts.factory import DrafterFactory
 from .generation import EndTokens, Generation, Verdict
 from .kernels.masked_sample import RowStatus
 from .kv.manager import KVManager, KVUsage
@@ -21,7 +23,7 @@ from .mask_meter import MaskMeter
 from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, SamplingParams, TokenLogprob
 from .runner import Model, Runner
 from .sampler import SampledToken, Sampler, SampleRow
-from .scheduler import Scheduler, StepPlan, StepResult
+from .scheduler import Chunk, Scheduler, StepPlan, StepResult
 
 _log = logging.getLogger(__name__)
 
@@ -51,7 +53,8 @@ class EngineStats:
 
     Attributes:
         num_masks: masks made for constrained requests, and `mask_seconds` the time that they took.
-        num_forced_tokens: those masks that left no choice.
+        num_draft_tokens, num_accepted_tokens, num_forced_tokens: tokens that were guessed and verified, those of them that became
+            tokens of answers, and those of these that the grammar forced.
     """
 
     num_running: int
@@ -62,12 +65,14 @@ class EngineStats:
     num_prompt_tokens: int
     num_cached_tokens: int
     num_generated_tokens: int
+    num_draft_tokens: int
+    num_accepted_tokens: int
+    num_forced_tokens: int
     num_finished: int
     num_failed: int
     num_aborted: int
     num_preemptions: int
     num_masks: int
-    num_forced_tokens: int
     mask_seconds: float
 
 
@@ -77,10 +82,23 @@ class _Counters:
     num_prompt_tokens: int = 0
     num_cached_tokens: int = 0
     num_generated_tokens: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
+    num_forced_tokens: int = 0
     num_finished: int = 0
     num_failed: int = 0
     num_aborted: int = 0
     num_preemptions: int = 0
+
+
+@dataclass(kw_only=True)
+class _Step:
+    """What a step gave one request."""
+
+    generation: Generation
+    tokens: list[SampledToken]
+    text: str
+    verdict: Verdict
 
 
 class EngineCore:
@@ -110,6 +128,7 @@ class EngineCore:
         self._kv = KVManager(self.limits.num_blocks, self.limits.block_size, enable_prefix_caching=self.limits.enable_prefix_caching)
         self._scheduler = Scheduler(self.limits, self._kv)
         self._sampler = Sampler(model.vocab_size)
+        self._drafters = DrafterFactory(config)
         self._seeds = random.Random(config.seed)
         self._open: dict[str, Generation] = {}
         self._compiling: dict[str, Future[Any]] = {}
@@ -173,9 +192,10 @@ class EngineCore:
             future = self._compiler.submit(request.grammar)
             self._compiling[request.request_id] = future
             future.add_done_callback(lambda _: self.wake())
-        else:
+        generation = self._open[request.request_id] = self._generation(request)
+        if request.grammar is None:
+            self._let_draft(generation, None)
             self._enqueue(request)
-        self._open[request.request_id] = self._generation(request)
 
     def abort(self, request_id: str) -> list[RequestOutput]:
         """Ends a request; its last output, or nothing for an id that is not open."""
@@ -196,7 +216,7 @@ class EngineCore:
         While all open requests wait for their grammars, it waits too, until one is ready or `wake` is called.
         """
         outputs = self._start_compiled()
-        plan = self._scheduler.schedule()
+        plan = self._scheduler.schedule(self._propose if self._drafters.enabled else None)
         if plan.chunks:
             outputs += self._execute(plan)
         elif self._compiling and not outputs:
@@ -208,6 +228,11 @@ class EngineCore:
         """Compiles or loads the kernels, which the first request would wait for otherwise."""
         row = SampleRow(params=SamplingParams(), seed=0, position=0)
         self._sampler.sample(self._runner.warm_up(), [row])
+
+    def _let_draft(self, generation: Generation, automaton: object | None) -> None:
+        drafter = self._drafters.make(generation.request, automaton)
+        if drafter is not None:
+            generation.draft_with(drafter)
 
     def _generation(self, request: Request) -> Generation:
         params = request.params
@@ -229,11 +254,16 @@ class EngineCore:
         for request_id in [request_id for request_id, future in self._compiling.items() if future.done()]:
             generation = self._open[request_id]
             try:
-                generation.constrain(self._compiling.pop(request_id).result())
+                automaton = self._compiling.pop(request_id).result()
+                generation.constrain(automaton)
+                self._let_draft(generation, automaton)
                 self._enqueue(generation.request)
             except Exception as error:
                 failed.append(self._finish(generation, _failure(error)))
         return failed
+
+    def _propose(self, request_id: str, limit: int) -> Sequence[int]:
+        return self._open[request_id].propose(limit)
 
     def _execute(self, plan: StepPlan) -> list[RequestOutput]:
         self._counters.num_steps += 1
@@ -243,40 +273,62 @@ class EngineCore:
         except Exception as error:
             # Which row it was cannot be told: all that took part end, the others go on.
             return [self._finish(self._open[chunk.request_id], _failure(error)) for chunk in plan.chunks]
-        outputs: list[RequestOutput] = []
-        for generation, token in sampled:
-            if token.status is not RowStatus.SAMPLED:
-                outputs.append(self._finish(generation, Verdict(reason="error", error=_no_token(generation, token.status))))
-        taken = [(generation, token) for generation, token in sampled if token.status is RowStatus.SAMPLED]
-        new_token_ids = {generation.request_id: (token.token_id,) for generation, token in taken}
+        steps = [self._take(self._open[chunk.request_id], chunk.drafts, tokens) for chunk, tokens in sampled]
+        new_token_ids = {step.generation.request_id: tuple(token.token_id for token in step.tokens) for step in steps}
         self._scheduler.commit(plan, StepResult(new_token_ids=new_token_ids))
-        return outputs + [self._take(generation, token) for generation, token in taken]
+        return [self._report(step) for step in steps]
 
-    def _sample(self, plan: StepPlan) -> list[tuple[Generation, SampledToken]]:
+    def _sample(self, plan: StepPlan) -> list[tuple[Chunk, list[SampledToken]]]:
+        """The chunks that sample, each with a token behind its last known one and behind each draft."""
         batch = build(plan, self._runner.device)
         logits = self._runner.forward(batch)
-        generations = [self._open[request_id] for request_id in batch.sampling_ids]
-        if not generations:
+        rows = [row for chunk in batch.sampling for row in self._open[chunk.request_id].rows(chunk.drafts)]
+        if not rows:
             return []
-        tokens = self._sampler.sample(logits, [generation.row() for generation in generations])
-        return list(zip(generations, tokens, strict=True))
+        tokens = iter(self._sampler.sample(logits, rows))
+        return [(chunk, list(islice(tokens, chunk.num_sampled))) for chunk in batch.sampling]
 
-    def _take(self, generation: Generation, token: SampledToken) -> RequestOutput:
-        """The output of a sampled token, the last one if the answer ends with it."""
-        if generation.num_generated == 0:
-            generation.num_cached = self._scheduler.num_cached(generation.request_id)
-            self._counters.num_prompt_tokens += len(generation.request.prompt_token_ids)
-            self._counters.num_cached_tokens += generation.num_cached
-        self._counters.num_generated_tokens += 1
+    def _take(self, generation: Generation, drafts: Sequence[int], sampled: Sequence[SampledToken]) -> _Step:
+        """Adds to an answer what plain decoding would have: a sampled token counts if all drafts before it are what was sampled.
+
+        Noise depends on the request and the position alone, so the outcome is that of one token a step, greedy or not.
+        """
+        step = _Step(generation=generation, tokens=[], text="", verdict=Verdict())
+        for draft, token in zip_longest(drafts, sampled):
+            self._take_token(step, token)
+            if step.verdict.reason is not None or token.token_id != draft:
+                break
+        num_accepted = sum(token.token_id == draft for draft, token in zip(drafts, step.tokens, strict=False))
+        generation.count_drafts(len(drafts), num_accepted)
+        return step
+
+    def _take_token(self, step: _Step, token: SampledToken) -> None:
+        generation = step.generation
+        if token.status is not RowStatus.SAMPLED:
+            step.verdict = Verdict(reason="error", error=_no_token(generation, token.status))
+            return
+        step.tokens.append(token)
         try:
             progress = generation.take(token.token_id)
         except Exception as error:
-            return self._finish(generation, _failure(error), token)
-        if progress.verdict.reason is not None:
-            return self._finish(generation, progress.verdict, token, progress.text)
-        return _output(generation, progress.verdict, token, progress.text)
+            step.verdict = _failure(error)
+            return
+        step.text += progress.text
+        step.verdict = progress.verdict
 
-    def _finish(self, generation: Generation, verdict: Verdict, token: SampledToken | None = None, text: str = "") -> RequestOutput:
+    def _report(self, step: _Step) -> RequestOutput:
+        """The output of a step, the last one if the answer ends with it."""
+        generation = step.generation
+        if step.tokens and generation.num_generated == len(step.tokens):
+            generation.num_cached = self._scheduler.num_cached(generation.request_id)
+            self._counters.num_prompt_tokens += len(generation.request.prompt_token_ids)
+            self._counters.num_cached_tokens += generation.num_cached
+        self._counters.num_generated_tokens += len(step.tokens)
+        if step.verdict.reason is not None:
+            return self._finish(generation, step.verdict, step.tokens, step.text)
+        return _output(generation, step.verdict, step.tokens, step.text)
+
+    def _finish(self, generation: Generation, verdict: Verdict, tokens: Sequence[SampledToken] = (), text: str = "") -> RequestOutput:
         """Closes a request and makes its last output. Nothing else closes one."""
         del self._open[generation.request_id]
         self._compiling.pop(generation.request_id, None)
@@ -284,7 +336,10 @@ class EngineCore:
         self._counters.num_finished += 1
         self._counters.num_failed += verdict.reason == "error"
         self._counters.num_aborted += verdict.reason == "abort"
-        return _output(generation, verdict, token, text)
+        self._counters.num_draft_tokens += generation.num_drafts
+        self._counters.num_accepted_tokens += generation.num_accepted
+        self._counters.num_forced_tokens += generation.num_forced
+        return _output(generation, verdict, tokens, text)
 
     def _check_token_ids(self, token_ids: Iterable[int], param: str) -> None:
         for token_id in token_ids:
@@ -292,20 +347,24 @@ class EngineCore:
                 raise InvalidRequest(f"{param}: token id {token_id} is out of range (the model has {self._num_tokens})", param=param)
 
 
-def _output(generation: Generation, verdict: Verdict, token: SampledToken | None, text: str) -> RequestOutput:
-    wanted = generation.request.params.logprobs is not None
-    logprobs = () if token is None else (TokenLogprob(token_id=token.token_id, logprob=token.logprob, top=token.top),)
+def _output(generation: Generation, verdict: Verdict, tokens: Sequence[SampledToken], text: str) -> RequestOutput:
+    logprobs = None
+    if generation.request.params.logprobs is not None:
+        logprobs = tuple(TokenLogprob(token_id=token.token_id, logprob=token.logprob, top=token.top) for token in tokens)
     return RequestOutput(
         request_id=generation.request_id,
-        new_token_ids=() if token is None else (token.token_id,),
+        new_token_ids=tuple(token.token_id for token in tokens),
         text=text,
         finish_reason=verdict.reason,
         stop_reason=verdict.stop_reason,
         error=verdict.error,
-        logprobs=logprobs if wanted else None,
+        logprobs=logprobs,
         num_prompt_tokens=len(generation.request.prompt_token_ids),
         num_generated_tokens=generation.num_generated,
         num_cached_tokens=generation.num_cached,
+        num_draft_tokens=generation.num_drafts,
+        num_accepted_tokens=generation.num_accepted,
+        num_forced_tokens=generation.num_forced,
     )
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import logging
+from collections import deque
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from .detokenizer import Detokenizer, StopStrings, TokenTable
+from .drafts.drafter import Drafter, Drafts
 from .mask_meter import MaskMeter
 from .request import FinishReason, FormcastError, GenerationError, Request
 from .sampler import RowEdits, SampleRow
 
 _WORD_BITS = 32
+_log = logging.getLogger(__name__)
 
 
 class Cursor(Protocol):
@@ -23,8 +27,12 @@ class Cursor(Protocol):
     def accepting(self) -> bool: ...
     @property
     def finished(self) -> bool: ...
+    @property
+    def place(self) -> Hashable: ...
     def fill_mask(self, row: np.ndarray) -> None: ...
     def advance(self, token_id: int) -> bool: ...
+    def rollback(self, n: int) -> None: ...
+    def forced_tokens(self, max_bytes: int) -> list[int]: ...
 
 
 class TokenAutomaton(Protocol):
@@ -75,6 +83,8 @@ class Generation:
         request: what was asked.
         num_generated: tokens of the answer so far.
         num_cached: prompt tokens that came from the prefix cache.
+        num_drafts, num_accepted, num_forced: drafts that were verified, those that became tokens of the answer, and how many of
+            these were forced text.
     """
 
     def __init__(self, request: Request, *, seed: int, max_tokens: int, ends: EndTokens, table: TokenTable, mask_meter: MaskMeter):
@@ -82,6 +92,7 @@ class Generation:
         self.request = request
         self.num_generated = 0
         self.num_cached = 0
+        self.num_drafts = self.num_accepted = self.num_forced = 0
         self._seed = seed
         self._max_tokens = max_tokens
         self._ends = ends
@@ -95,6 +106,9 @@ class Generation:
         self._edits = self._row_edits()
         self._cursor: Cursor | None = None
         self._mask: np.ndarray | None = None
+        self._drafter: Drafter | None = None
+        self._drafts = Drafts()
+        self._ahead: deque[tuple[int, np.ndarray | None]] = deque()
 
     @property
     def request_id(self) -> str:
@@ -105,12 +119,63 @@ class Generation:
         self._cursor = automaton.cursor()
         self._mask = self._next_mask(self._cursor)
 
-    def row(self) -> SampleRow:
-        """How the next token is sampled."""
-        mask = self._mask
+    def draft_with(self, drafter: Drafter) -> None:
+        """Lets `propose` guess, before the first token."""
+        self._drafter = drafter
+
+    def propose(self, limit: int) -> tuple[int, ...]:
+        """At most `limit` guesses of the next tokens, for `rows`."""
+        self._drafts = Drafts()
+        self._ahead.clear()
+        limit = min(limit, self._max_tokens - self.num_generated - 1)
+        if self._drafter is not None and limit > 0 and not self._is_held:
+            try:
+                drafts = self._drafter.propose(self._cursor, limit)
+                self._ahead.extend(zip(drafts.token_ids, self._masks_after(drafts.token_ids), strict=True))
+                self._drafts = drafts
+            except Exception:
+                # Something is wrong ahead, such as a budget that will be used up. If the answer gets there, it will end there.
+                _log.debug("no drafts for %s", self.request_id, exc_info=True)
+        return self._drafts.token_ids
+
+    def rows(self, drafts: Sequence[int]) -> list[SampleRow]:
+        """How the next token is sampled, and the one after each draft, in case that the drafts up to there are right.
+
+        Args:
+            drafts: nothing, or what `propose` gave for this step.
+        """
+        edits = self._edits
+        rows = [self._row(0, self._mask, edits)]
+        for index, token_id in enumerate(drafts):
+            edits = None if edits is None else edits.followed_by(token_id)
+            rows.append(self._row(index + 1, self._ahead[index][1], edits))
+        return rows
+
+    def count_drafts(self, num_drafts: int, num_accepted: int) -> None:
+        """So many drafts were verified, and so many of these, from the first on, became tokens of the answer."""
+        self.num_drafts += num_drafts
+        self.num_accepted += num_accepted
+        self.num_forced += sum(self._drafts.forced[:num_accepted])
+
+    def _row(self, index: int, mask: np.ndarray | None, edits: RowEdits | None) -> SampleRow:
         if mask is not None and self._is_held:
             mask = _without(mask, self._held_mask)
-        return SampleRow(params=self.request.params, seed=self._seed, position=self.num_generated, mask=mask, edits=self._edits)
+        return SampleRow(params=self.request.params, seed=self._seed, position=self.num_generated + index, mask=mask, edits=edits)
+
+    def _masks_after(self, drafts: Sequence[int]) -> list[np.ndarray | None]:
+        """The mask after each of some tokens that the grammar allows one after the other."""
+        cursor = self._cursor
+        if cursor is None:
+            return [None] * len(drafts)
+        masks: list[np.ndarray | None] = []
+        num_taken = 0
+        try:
+            for token_id in drafts:
+                num_taken += cursor.advance(token_id)
+                masks.append(self._next_mask(cursor))
+        finally:
+            cursor.rollback(num_taken)
+        return masks
 
     def take(self, token_id: int) -> Progress:
         """Adds a token to the answer.
@@ -158,17 +223,31 @@ class Generation:
         """Moves the cursor and prepares the next mask; true when the grammar leaves nothing but the end."""
         cursor = self._cursor
         if cursor is None:
+            if self._drafter is not None:
+                self._drafter.learn(token_id, None)
             return False
+        place = None if self._drafter is None else cursor.place
         if not cursor.advance(token_id):
             raise GenerationError(f"the grammar refused token {token_id}, which its mask allowed")
+        if self._drafter is not None:
+            self._drafter.learn(token_id, place)
         if cursor.finished:
             return True
-        self._mask = self._next_mask(cursor)
+        self._mask = self._known_mask(token_id)
+        if self._mask is None:
+            self._mask = self._next_mask(cursor)
         return cursor.accepting and not (self._mask & ~self._ends.mask).any()
+
+    def _known_mask(self, token_id: int) -> np.ndarray | None:
+        """The mask after a token, if that was the next draft."""
+        if self._ahead and self._ahead[0][0] == token_id:
+            return self._ahead.popleft()[1]
+        self._ahead.clear()
+        return None
 
     def _next_mask(self, cursor: Cursor) -> np.ndarray:
         mask = np.zeros_like(self._ends.mask)
-        with self._mask_meter.measure(mask):
+        with self._mask_meter.measure():
             cursor.fill_mask(mask)
         return mask
 

@@ -59,8 +59,8 @@ class SamplingParams:
     """How the next token is chosen and when to stop. Names and meanings follow vLLM.
 
     The order in which they act on the logits is: penalties and `logit_bias`, then the grammar's mask, then
-    `temperature`, `min_p`, `top_k` and `top_p`, each over what the one before it left. Tokens whose logits tie at a
-    cut are kept together.
+    `temperature`, `min_p`, `top_k`, `top_p` and `typical_p`, each over what the one before it left. Tokens whose logits tie
+    at a cut are kept together.
 
     Attributes:
         n: number of answers. One `Request` always makes one answer; `expand` turns n > 1 into n requests.
@@ -68,6 +68,8 @@ class SamplingParams:
         top_p: share of the probability mass to keep, in (0, 1].
         top_k: number of tokens to keep; 0 keeps all.
         min_p: smallest probability to keep, relative to the likeliest token, in [0, 1].
+        typical_p: share of the probability mass to keep, of the tokens whose log-probability is nearest to the mean of all, in (0, 1]
+            (locally typical sampling).
         seed: makes the request's draws repeatable, whatever runs beside it. None draws a fresh one.
         max_tokens: most tokens to generate. None means to the end of the context.
         min_tokens: end tokens, stop ids and stop strings are held back until so many tokens exist. A grammar that
@@ -90,6 +92,7 @@ class SamplingParams:
     top_p: float = 1.0
     top_k: int = 0
     min_p: float = 0.0
+    typical_p: float = 1.0
     seed: int | None = None
     max_tokens: int | None = None
     min_tokens: int = 0
@@ -113,6 +116,7 @@ class SamplingParams:
         _check_number("top_p", self.top_p, low=0.0, high=1.0, low_open=True)
         _check_integer("top_k", self.top_k, low=0)
         _check_number("min_p", self.min_p, low=0.0, high=1.0)
+        _check_number("typical_p", self.typical_p, low=0.0, high=1.0, low_open=True)
         _check_number("presence_penalty", self.presence_penalty, low=-2.0, high=2.0)
         _check_number("frequency_penalty", self.frequency_penalty, low=-2.0, high=2.0)
         _check_number("repetition_penalty", self.repetition_penalty, low=0.0, high=math.inf, low_open=True)
@@ -209,6 +213,8 @@ class RequestOutput:
         error: what went wrong, exactly when the finish reason is "error".
         logprobs: one entry per new token, or None when not asked for.
         num_cached_tokens: prompt tokens whose keys and values were taken from the prefix cache.
+        num_draft_tokens, num_accepted_tokens, num_forced_tokens: tokens that were guessed and verified so far, those of them that
+            became part of the answer, and how many of these the grammar forced.
     """
 
     request_id: str
@@ -221,6 +227,9 @@ class RequestOutput:
     num_prompt_tokens: int = 0
     num_generated_tokens: int = 0
     num_cached_tokens: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
+    num_forced_tokens: int = 0
 
     @property
     def finished(self) -> bool:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import torch
 
-from .attention import AttentionStep, LayerShape, PagedStep, ShapeProbe, check_layers, windowed_layers
+from .attention import AttentionStep, LayerShape, PagedStep, ShapeProbe, attending, check_layers, windowed_layers
 from .batch import Batch, build
 from .config import DeviceMemory, EngineConfig
 from .errors import UnsupportedModel
@@ -95,9 +95,8 @@ class Runner:
 
     @torch.inference_mode()
     def _logits(self, token_ids: torch.Tensor, positions: torch.Tensor, rows: torch.Tensor, step: AttentionStep) -> torch.Tensor:
-        output = self._module(
-            input_ids=token_ids, position_ids=positions, use_cache=False, logits_to_keep=rows, formcast_step=step, return_dict=True
-        )
+        with attending(step):
+            output = self._module(input_ids=token_ids, position_ids=positions, use_cache=False, logits_to_keep=rows, return_dict=True)
         return output.logits[0].float().contiguous()
 
     def _probe(self, config: Any) -> tuple[LayerShape, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -31,13 +32,25 @@ class RowEdits:
         self._biases = np.zeros(_MIN_CAPACITY, np.float32)
         self._own_biases: Mapping[int, float] = params.logit_bias
         for token_id, bias in params.logit_bias.items():
-            self._biases[self._entry(token_id)] = bias
+            self._set_bias(token_id, bias)
         if params.repetition_penalty != 1:
             for token_id in prompt_token_ids:
-                self._seen[self._entry(token_id)] = True
+                entry = self._entry(token_id)
+                self._seen[entry] = True
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def followed_by(self, token_id: int) -> RowEdits:
+        """What these would be if the answer grew by a token."""
+        if not self._penalised:
+            return self
+        grown = copy.copy(self)
+        grown._entries = dict(self._entries)
+        for name in ("_token_ids", "_counts", "_seen", "_biases"):
+            setattr(grown, name, getattr(self, name).copy())
+        grown.append(token_id)
+        return grown
 
     def append(self, token_id: int) -> None:
         """The answer grew by a token."""
@@ -49,19 +62,24 @@ class RowEdits:
     def forbid(self, token_ids: frozenset[int]) -> None:
         """These tokens cannot be sampled until `allow`."""
         for token_id in token_ids:
-            self._biases[self._entry(token_id)] = -np.inf
+            self._set_bias(token_id, -np.inf)
 
     def allow(self, token_ids: frozenset[int]) -> None:
         """Takes `forbid` back."""
         for token_id in token_ids:
-            self._biases[self._entry(token_id)] = self._own_biases.get(token_id, 0.0)
+            self._set_bias(token_id, self._own_biases.get(token_id, 0.0))
 
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Token ids, counts, seen flags and biases, each [len(self)]."""
         size = len(self._entries)
         return self._token_ids[:size], self._counts[:size], self._seen[:size], self._biases[:size]
 
+    def _set_bias(self, token_id: int, bias: float) -> None:
+        entry = self._entry(token_id)
+        self._biases[entry] = bias
+
     def _entry(self, token_id: int) -> int:
+        """The token's index in the arrays. They may be other arrays afterwards."""
         entry = self._entries.setdefault(token_id, len(self._entries))
         if entry == len(self._token_ids):
             self._token_ids, self._counts, self._seen, self._biases = (
@@ -131,6 +149,7 @@ class Sampler:
             min_ps=column([row.params.min_p for row in rows], torch.float32),
             top_ks=column([min(row.params.top_k, self._num_tokens) for row in rows], torch.int32),
             top_ps=column([row.params.top_p for row in rows], torch.float32),
+            typical_ps=column([row.params.typical_p for row in rows], torch.float32),
             uniforms=torch.from_numpy(uniforms(seeds, positions)).to(device),
             edits=_edits(rows, device),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .config import EngineLimits
@@ -19,7 +19,8 @@ class Chunk:
         token_ids: the tokens, at positions `start, start + 1, ...` of the request.
         start: number of tokens before them, whose keys and values are in the blocks already.
         block_ids: the request's blocks, enough for all tokens up to the last of the chunk.
-        samples: whether the chunk ends with the request's last token, so that the next one is sampled.
+        samples: whether the chunk holds the request's last token, so that the next one is sampled.
+        num_drafts: how many tokens at the end of the chunk are guesses, to be verified; only where it samples.
     """
 
     request_id: str
@@ -27,6 +28,16 @@ class Chunk:
     start: int
     block_ids: tuple[int, ...]
     samples: bool
+    num_drafts: int = 0
+
+    @property
+    def drafts(self) -> tuple[int, ...]:
+        return self.token_ids[len(self.token_ids) - self.num_drafts :]
+
+    @property
+    def num_sampled(self) -> int:
+        """Rows of logits: one behind the request's last token, and one behind each draft."""
+        return 1 + self.num_drafts if self.samples else 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,9 +57,13 @@ class StepPlan:
         return [chunk.request_id for chunk in self.chunks if chunk.samples]
 
 
+Propose = Callable[[str, int], Sequence[int]]
+"""Guesses of what follows the last token of a request, as many as the number says or fewer."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """The tokens that a step gave to each request that sampled and still runs."""
+    """The tokens that a step gave to each request that sampled and still runs: accepted drafts, then one more."""
 
     new_token_ids: Mapping[str, tuple[int, ...]]
 
@@ -83,7 +98,8 @@ class Scheduler:
     There are no phases: a request whose tokens are all computed but the last decodes one token, any other computes as
     large a chunk as the budget leaves. Decoding goes first, then prompts that were begun, then new ones by priority and
     arrival. A new one is admitted when blocks for all its known tokens are available. When a decoding request finds no
-    block, the last one in that order loses its blocks and waits to be computed again.
+    block, the last one in that order loses its blocks and waits to be computed again. What is left of the budget goes to
+    drafts, which never cost anybody a block.
     """
 
     def __init__(self, limits: EngineLimits, kv: KVManager):
@@ -130,8 +146,12 @@ class Scheduler:
             self._waiting = [entry for entry in self._waiting if not entry[1].closed]
             heapq.heapify(self._waiting)
 
-    def schedule(self) -> StepPlan:
-        """The plan of the next step; without chunks when there is nothing to compute."""
+    def schedule(self, propose: Propose | None = None) -> StepPlan:
+        """The plan of the next step; without chunks when there is nothing to compute.
+
+        Args:
+            propose: asked for drafts of the requests that decode.
+        """
         plan = _PlanBuilder(self._limits.max_num_batched_tokens)
         decoding = [sequence for sequence in self._running if sequence.num_left == 1]
         prefilling = [sequence for sequence in self._running if sequence.num_left > 1]
@@ -143,6 +163,10 @@ class Scheduler:
                 plan.add(sequence)
         if not plan.num_preempted:
             self._admit(plan)
+        if propose is not None:
+            for sequence in decoding:
+                if sequence.block_ids:
+                    self._draft(sequence, plan, propose)
         return plan.build()
 
     def commit(self, plan: StepPlan, result: StepResult) -> None:
@@ -151,8 +175,10 @@ class Scheduler:
             sequence = self._sequences.get(chunk.request_id)
             if sequence is None:
                 continue
-            sequence.num_computed = chunk.start + len(chunk.token_ids)
-            sequence.token_ids.extend(result.new_token_ids.get(chunk.request_id, ()))
+            new_token_ids = result.new_token_ids.get(chunk.request_id, ())
+            num_accepted = max(0, len(new_token_ids) - 1)
+            sequence.num_computed = chunk.start + len(chunk.token_ids) - chunk.num_drafts + num_accepted
+            sequence.token_ids.extend(new_token_ids)
             sequence.num_published = self._kv.publish(
                 sequence.token_ids, sequence.num_computed, sequence.block_ids, sequence.num_published, sequence.salt
             )
@@ -167,6 +193,19 @@ class Scheduler:
                 return
         sequence.block_ids += self._kv.take(missing)
         plan.add(sequence)
+
+    def _draft(self, sequence: _Sequence, plan: _PlanBuilder, propose: Propose) -> None:
+        """Adds drafts to a request's chunk, as far as budget, context and spare blocks go."""
+        size, num_tokens = self._kv.block_size, len(sequence.token_ids)
+        spare = max(0, self._kv.num_available - len(self._running))
+        room = min(
+            plan.num_tokens_left, self._limits.max_model_len - num_tokens, (len(sequence.block_ids) + spare) * size - num_tokens
+        )  # fmt: skip
+        drafts = propose(sequence.request_id, room) if room > 0 else ()
+        if drafts:
+            missing = self._kv.num_blocks_for(num_tokens + len(drafts)) - len(sequence.block_ids)
+            sequence.block_ids += self._kv.take(max(0, missing))
+            plan.add_drafts(sequence, drafts)
 
     def _admit(self, plan: _PlanBuilder) -> None:
         while plan.num_tokens_left and len(self._running) < self._limits.max_num_seqs:
@@ -215,30 +254,46 @@ class Scheduler:
         return self._waiting[0][1] if self._waiting else None
 
 
+@dataclass
+class _ChunkPlan:
+    """A chunk in the making."""
+
+    sequence: _Sequence
+    size: int
+    drafts: Sequence[int] = ()
+
+    def build(self) -> Chunk:
+        sequence, start, stop = self.sequence, self.sequence.num_computed, self.sequence.num_computed + self.size
+        return Chunk(
+            request_id=sequence.request_id,
+            token_ids=(*sequence.token_ids[start:stop], *self.drafts),
+            start=start,
+            block_ids=tuple(sequence.block_ids),
+            samples=stop == len(sequence.token_ids),
+            num_drafts=len(self.drafts),
+        )
+
+
 class _PlanBuilder:
     """A plan in the making, and what is left of its token budget."""
 
     def __init__(self, num_tokens: int):
         self.num_tokens_left = num_tokens
         self.num_preempted = 0
-        self._chunks: list[Chunk] = []
+        self._chunks: dict[str, _ChunkPlan] = {}
 
     def add(self, sequence: _Sequence) -> None:
         """As many tokens of the sequence as the budget allows, if any."""
         size = min(sequence.num_left, self.num_tokens_left)
-        if size == 0:
-            return
-        start, stop = sequence.num_computed, sequence.num_computed + size
-        self.num_tokens_left -= size
-        self._chunks.append(
-            Chunk(
-                request_id=sequence.request_id,
-                token_ids=tuple(sequence.token_ids[start:stop]),
-                start=start,
-                block_ids=tuple(sequence.block_ids),
-                samples=stop == len(sequence.token_ids),
-            )
-        )
+        if size:
+            self.num_tokens_left -= size
+            self._chunks[sequence.request_id] = _ChunkPlan(sequence, size)
+
+    def add_drafts(self, sequence: _Sequence, drafts: Sequence[int]) -> None:
+        """Drafts behind the tokens of a sequence that was added, within the budget."""
+        assert len(drafts) <= self.num_tokens_left
+        self.num_tokens_left -= len(drafts)
+        self._chunks[sequence.request_id].drafts = drafts
 
     def build(self) -> StepPlan:
-        return StepPlan(chunks=tuple(self._chunks), num_preempted=self.num_preempted)
+        return StepPlan(chunks=tuple(chunk.build() for chunk in self._chunks.values()), num_preempted=self.num_preempted)

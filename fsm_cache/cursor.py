@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..grammar.machine_layout import DEAD
+from .mask import NO_ROW, Mask
+from .walk import fill_row, fill_rows
 
 if TYPE_CHECKING:
-    from .token_fsm import TokenFSM
+    from .token_fsm import Place, TokenFSM
 
 MAX_FORCED_BYTES = 4096
+_NOTHING = Mask.of(NO_ROW, NO_ROW, 0)
 _LEFT_CONTEXT = 8  # tokens before the forced text that may change how it is cut
 
 
@@ -41,10 +44,12 @@ class Cursor:
         """
         if row.dtype != np.int32 or row.shape != (self.fsm.vocabulary.row_words,):
             raise ValueError(f"a mask row must be int32 [{self.fsm.vocabulary.row_words}], not {row.dtype} {list(row.shape)}")
-        if self.finished:
-            row.fill(0)
-        else:
-            self.fsm.fill_mask(self._history[-1], row)
+        mask = self.mask()
+        fill_row(row, mask.base, mask.ids)
+
+    def mask(self) -> Mask:
+        """The allowed tokens; none once finished. Raises LimitError."""
+        return _NOTHING if self.finished else self.fsm.mask(self._history[-1])
 
     def advance(self, token_id: int) -> bool:
         """Takes a token. A refused token (answer False) changes nothing."""
@@ -74,17 +79,22 @@ class Cursor:
         """Tokens taken so far."""
         return len(self._tokens)
 
-    def forced_bytes(self) -> bytes:
-        """Text that must follow whatever the model prefers; empty if there is a choice."""
-        return b"" if self.finished else self.fsm.forced_bytes(self._history[-1], MAX_FORCED_BYTES)
+    @property
+    def place(self) -> Place:
+        """Where in the grammar this is, comparable between cursors of the same automaton: see `TokenFSM.place`."""
+        return self.fsm.place(self._history[-1])
 
-    def forced_tokens(self) -> list[int]:
-        """Tokens of the forced text as the tokenizer itself would cut it after the text so far.
+    def forced_bytes(self, max_bytes: int = MAX_FORCED_BYTES) -> bytes:
+        """Text that must follow whatever the model prefers, up to `max_bytes` of it; empty if there is a choice."""
+        return b"" if self.finished else self.fsm.forced_bytes(self._history[-1], max_bytes)
+
+    def forced_tokens(self, max_bytes: int = MAX_FORCED_BYTES) -> list[int]:
+        """Tokens of the forced text, up to `max_bytes` of it, as the tokenizer itself would cut it after the text so far.
 
         The last one is left out, since what follows the forced text may still merge with it. Empty where the tokenizer's
         segmentation is not known, or differs from the tokens taken so far.
         """
-        forced, encode = self.forced_bytes(), self.fsm.vocabulary.encode
+        forced, encode = self.forced_bytes(max_bytes), self.fsm.vocabulary.encode
         if not forced or encode is None:
             return []
         left = self._tokens[-_LEFT_CONTEXT:]
@@ -121,12 +131,32 @@ class Cursor:
 
 
 def fill_masks(cursors: Sequence[Cursor | None], rows: np.ndarray) -> None:
-    """One mask row per cursor; rows of None are left alone.
+    """One mask row per cursor, written in one call without the GIL; rows of None are left alone.
 
     Args:
         cursors: one per row, None for unconstrained requests.
-        rows: int32 [len(cursors), ceil(V / 32)].
+        rows: int32 [len(cursors), ceil(V / 32)], contiguous.
+
+    Raises:
+        LimitError: a budget of a grammar is reached. Nothing is written then.
+        ValueError: the rows have another shape or type.
     """
-    for cursor, row in zip(cursors, rows, strict=True):
-        if cursor is not None:
-            cursor.fill_mask(row)
+    masks: list[Mask] = []  # held until they are written
+    places: list[tuple[int, int, int, int]] = []
+    for index, cursor in enumerate(cursors):
+        if cursor is None:
+            continue
+        mask = cursor.mask()
+        masks.append(mask)
+        places.append((index, *mask.place))
+        if rows.shape[1:] != (cursor.fsm.vocabulary.row_words,):
+            raise ValueError(f"a mask row must have {cursor.fsm.vocabulary.row_words} words, not {list(rows.shape[1:])}")
+    if rows.dtype != np.int32 or rows.shape[0] != len(cursors) or not rows.flags.c_contiguous:
+        raise ValueError(f"mask rows must be contiguous int32 [{len(cursors)}, W], not {rows.dtype} {list(rows.shape)}")
+    if places:
+        fill_rows(rows, np.array(places, np.int64))
+
+
+def advance_many(cursors: Sequence[Cursor | None], token_ids: Sequence[int]) -> list[bool]:
+    """Takes one token per cursor; for each whether it was allowed (None: True). A refused token changes nothing."""
+    return [cursor is None or cursor.advance(token) for cursor, token in zip(cursors, token_ids, strict=True)]

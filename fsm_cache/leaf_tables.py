@@ -11,13 +11,13 @@ import numpy as np
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import F_TIDY, FLAGS
 from ..grammar.row_store import STORE
+from .mask import NO_ROW
 from .trie import DEPTH
 from .walk import EXITS, FOUND, STOP, keep_useful, scan_leaf, set_bits
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
 
-NO_ROW = np.zeros(0, np.int32)
 _NARROW = 1024  # tables with more tokens hold a row instead of ids
 _MANY_EXITS = 24  # ends that are not walked one by one if it can be helped
 _MAX_BYTES = 64 << 20

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from typing import NamedTuple
-
 import numpy as np
 
 from ..grammar.counted_text import end_of_token, needs_whole_characters
@@ -14,7 +11,10 @@ from ..grammar.machine import Machine
 from ..grammar.machine_layout import DEAD, NIL, PARENT, A
 from ..grammar.structural_tag.symbols import TOKEN_LEAD
 from .cursor import Cursor
-from .leaf_tables import NO_ROW, LeafTable
+from .forced import CHOICE, only_byte
+from .leaf_tables import LeafTable
+from .mask import NO_ROW, Mask
+from .memo import Memo
 from .scratch import Scratch
 from .string_tables import StringTables
 from .trie import END, Trie
@@ -37,24 +37,17 @@ from .walk import (
     add_common,
     add_fitting,
     classify,
-    fill_row,
     set_bits,
     walk,
     walk_names,
 )
 
+Place = tuple[tuple[int, ...], tuple[int, ...]]
+
 _NARROW = 1024  # masks that add at most so many tokens to a shared row are kept as ids
-_MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
-_DEFAULT_MASK_BYTES = 64 << 20
+_STEP_BYTES = 200  # of a remembered transition
+_DEFAULT_MAX_BYTES = 64 << 20
 _UNBOUNDED = 1 << 14  # characters: more than any token has
-
-
-class _Mask(NamedTuple):
-    """Allowed tokens: those of a row (of no words: none) and more ids. `num_bytes` is what only this mask holds."""
-
-    base: np.ndarray
-    ids: np.ndarray
-    num_bytes: int
 
 
 class TokenFSM:
@@ -63,18 +56,16 @@ class TokenFSM:
     Args:
         compiled: the byte automaton.
         vocabulary: the tokens.
-        max_mask_bytes: memory for remembered masks; the least recently used go first.
+        max_bytes: memory for remembered masks and transitions; what was not used for long goes first.
     """
 
-    def __init__(self, compiled: Compiled, vocabulary: Vocabulary, max_mask_bytes: int = _DEFAULT_MASK_BYTES):
+    def __init__(self, compiled: Compiled, vocabulary: Vocabulary, max_bytes: int = _DEFAULT_MAX_BYTES):
         self.vocabulary = vocabulary
         self.start = compiled.start
         self._machine: Machine = compiled.machine
-        self._masks: OrderedDict[int, _Mask] = OrderedDict()
-        self._exits: dict[tuple[int, int], np.ndarray] = {}  # tokens that close a string, by the state after it
-        self._steps: dict[tuple[int, int], int] = {}  # transitions taken, by state and token
-        self._mask_bytes = 0
-        self._max_mask_bytes = max_mask_bytes
+        self._masks: Memo[Mask] = Memo(max_bytes // 2)
+        self._closing: Memo[np.ndarray] = Memo(max_bytes // 4)  # tokens that close a string, by the state after it
+        self._steps: Memo[int] = Memo(max_bytes // 4)  # by state and token
 
     def cursor(self) -> Cursor:
         """A cursor before the first token."""
@@ -83,29 +74,54 @@ class TokenFSM:
     @property
     def mask_bytes(self) -> int:
         """Memory of the remembered masks."""
-        return self._mask_bytes
+        return self._masks.num_bytes
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory that goes with this automaton, about."""
+        return self._machine.num_bytes + self._masks.num_bytes + self._closing.num_bytes + self._steps.num_bytes
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the byte automaton has used up half of a budget, so that new texts should rather start with a fresh one."""
+        return self._machine.is_half_full
+
+    def _without_unfinished(self, state: int, mask: Mask) -> Mask:
+        """The mask without tokens after which a text might have to end inside a character."""
+        row = np.zeros(self.vocabulary.row_words, np.int32) if mask.base is NO_ROW else mask.base.copy()
+        set_bits(row, mask.ids)
+        for token in self.vocabulary.unfinished:
+            if row[token >> 5] >> (token & 31) & 1 and self._step(state, token) == DEAD:
+                row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
+        return Mask.of(row, NO_ROW, row.nbytes)
 
     # --- what cursors ask ------------------------------------------------------------------------------------------
 
-    def fill_mask(self, state: int, row: np.ndarray) -> None:
-        """Overwrites `row` (int32 [ceil(V / 32)]) with the mask of `state`.
-
-        Raises:
-            LimitError: a budget of the grammar is reached.
-        """
+    def mask(self, state: int) -> Mask:
+        """The allowed tokens of `state`. Raises LimitError."""
         with self._machine.lock:
-            mask = self._mask(state)
-        fill_row(row, mask.base, mask.ids)
+            mask = self._masks.get(state)
+            if mask is None:
+                shared = self._machine.mask_state(state)
+                mask = self._masks.get(shared) if shared != state else None
+                if mask is None:
+                    mask = _MaskMaker(self._machine, self.vocabulary, self._closing).make(shared)
+                    if needs_whole_characters(self._machine, shared):
+                        mask = self._without_unfinished(shared, mask)
+                    self._masks.put(shared, mask, mask.num_bytes)
+                if shared != state:
+                    self._masks.put(state, mask, _STEP_BYTES)
+            return mask
 
     def advance(self, state: int, token: int) -> int:
         """The state after the bytes of `token`, or DEAD."""
+        key = state << 32 | token
         with self._machine.lock:
-            target = self._steps.get((state, token))
+            target = self._steps.get(key)
             if target is None:
                 target = self._step(state, token)
-                if len(self._steps) >= _MAX_STEPS:
-                    self._steps.clear()
-                self._steps[state, token] = target
+                if 0 <= token < self.vocabulary.vocab_size:
+                    self._steps.put(key, target, _STEP_BYTES)
             return target
 
     def _step(self, state: int, token: int) -> int:
@@ -122,66 +138,45 @@ class TokenFSM:
         forced = bytearray()
         with self._machine.lock:
             while len(forced) < limit and not self._machine.accepting(state):
-                following = self._only_byte(state)
-                if following is None or following[0] == TOKEN_LEAD:
+                byte = self._only_byte(state)
+                if byte in (CHOICE, TOKEN_LEAD):
                     break
-                byte, state = following
                 forced.append(byte)
+                state = int(self.vocabulary.scratch.status[0])
         return bytes(forced)
 
-    def _only_byte(self, state: int) -> tuple[int, int] | None:
-        found: tuple[int, int] | None = None
-        for byte in range(256):
-            target = self._machine.run(state, bytes((byte,)))
-            if target != DEAD:
-                if found is not None:
-                    return None
-                found = byte, target
-        return found
+    def _only_byte(self, state: int) -> int:
+        """The byte that must follow, with the state behind it in `scratch.status`, or CHOICE."""
+        scratch = self.vocabulary.scratch
+        while True:
+            answer = int(only_byte(self._machine.memory, state, scratch.out, scratch.status))
+            if answer >= 0 or answer == CHOICE:
+                return answer
+            self._machine.serve(answer)
 
-    # --- masks -----------------------------------------------------------------------------------------------------
+    def place(self, state: int) -> Place:
+        """Where in the grammar `state` is: what is being read and what it is part of, without what lies around that.
 
-    def _mask(self, state: int) -> _Mask:
-        mask = self._masks.get(state)
-        if mask is None:
-            state = self._machine.mask_state(state)
-            mask = self._masks.get(state)
-        if mask is not None:
-            self._masks.move_to_end(state)
-            return mask
-        mask = _MaskMaker(self._machine, self.vocabulary, self._exits).make(state)
-        if needs_whole_characters(self._machine, state):
-            mask = self._without_unfinished(state, mask)
-        self._masks[state] = mask
-        self._mask_bytes += mask.num_bytes
-        while self._mask_bytes > self._max_mask_bytes and len(self._masks) > 1:
-            _, old = self._masks.popitem(last=False)
-            self._mask_bytes -= old.num_bytes
-        return mask
-
-    def _without_unfinished(self, state: int, mask: _Mask) -> _Mask:
-        """The mask without tokens after which a text might have to end inside a character."""
-        row = np.zeros(self.vocabulary.row_words, np.int32)
-        fill_row(row, mask.base, mask.ids)
-        for token in self.vocabulary.unfinished:
-            if row[token >> 5] >> (token & 31) & 1 and self._step(state, token) == DEAD:
-                row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
-        return _Mask(row, NO_ROW, row.nbytes)
+        Texts that reached the same place along different ways, such as two items of one array, tend to continue alike.
+        """
+        nodes = self._machine.nodes
+        with self._machine.lock:
+            return tuple(nodes[state, :PARENT].tolist()), tuple(nodes[nodes[state, PARENT], :PARENT].tolist())
 
 
 class _MaskMaker:
     """Makes one mask: shared rows, and ids of the tokens that they lack."""
 
-    def __init__(self, machine: Machine, vocabulary: Vocabulary, exits: dict[tuple[int, int], np.ndarray]):
+    def __init__(self, machine: Machine, vocabulary: Vocabulary, closing: Memo[np.ndarray]):
         self._machine = machine
         self._vocabulary = vocabulary
         self._scratch: Scratch = vocabulary.scratch
-        self._exits = exits
+        self._known_closing = closing
         self._bases: list[np.ndarray] = []
         self._count = 0  # ids so far, in scratch.found
         self._pending: list[int] = []
 
-    def make(self, state: int) -> _Mask:
+    def make(self, state: int) -> Mask:
         self._pending.append(state)
         seen: set[int] = set()
         while self._pending:
@@ -197,11 +192,11 @@ class _MaskMaker:
             self._count = add_all(self._vocabulary.eos_array, self._scratch.found, self._count)
         if len(self._bases) <= 1 and self._count <= _NARROW:
             ids = self._scratch.found[: self._count].copy()
-            return _Mask(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes)
+            return Mask.of(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes)
         row = self._row()
         for base in self._bases:
             row |= base
-        return _Mask(row, NO_ROW, row.nbytes)
+        return Mask.of(row, NO_ROW, row.nbytes)
 
     def _row(self) -> np.ndarray:
         """The ids so far as a row."""
@@ -276,11 +271,13 @@ class _MaskMaker:
 
     def _closing(self, tables: StringTables, after: int) -> np.ndarray:
         """Tokens that close the string and go on from the state `after`."""
-        ids = self._exits.get((after, tables.tidy))
+        key = 2 * after + tables.tidy
+        ids = self._known_closing.get(key)
         if ids is None:
             before = self._count
             self._walk_all(after, tables.suffixes)
-            ids = self._exits[after, tables.tidy] = self._scratch.found[before : self._count].copy()
+            ids = self._scratch.found[before : self._count].copy()
+            self._known_closing.put(key, ids, ids.nbytes + _STEP_BYTES)
             self._count = before
         return ids
 

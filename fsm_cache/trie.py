@@ -12,7 +12,7 @@ from numba import types
 from ..grammar.kernel_cache import kernel
 
 BYTE, DEPTH, END, TOKEN, TRIE_NODE = range(5)  # columns of Trie.nodes, and their number
-ASCII, WIDE, FIRST, LAST, SUBTREE = 0, 4, 5, 6, 8  # columns of Trie.subtrees, and their number
+ASCII, WIDE, FIRST, LAST, HEIGHT, SUBTREE = 0, 4, 5, 6, 7, 8  # columns of Trie.subtrees, and their number
 NARROW, TEXT, BROKEN = range(3)  # WIDE: only ASCII below; also well-formed UTF-8; also other bytes
 
 _i4_1 = types.Array(types.int32, 1, "C")
@@ -26,7 +26,7 @@ class Trie:
     nodes: int32 [N, 4]: byte, depth (root's children 0), index after the subtree, first token that ends here or -1.
     same: int32 [V]: next token with the same bytes, or -1.
     subtrees: int32 [N, 8]: what is below and including a node: set of ASCII bytes (4 words), kind of other bytes (as read from
-        the start of a token), and the range of its tokens in `order`.
+        the start of a token), the range of its tokens in `order`, and the bytes of the longest way down.
     order: int32 [T]: tokens in depth-first order.
     max_depth: length of the longest token in bytes.
     """
@@ -170,7 +170,9 @@ def _summarise(nodes, same, subtrees, order, path, decoder):
         end = nodes[i, END]
         subtrees[i, LAST] = count if end == nodes.shape[0] else subtrees[end, FIRST]
         child = i + 1
+        subtrees[i, HEIGHT] = 1
         while child < end:
+            subtrees[i, HEIGHT] = max(subtrees[i, HEIGHT], 1 + subtrees[child, HEIGHT])
             for w in range(4):
                 subtrees[i, ASCII + w] |= subtrees[child, ASCII + w]
             child = nodes[child, END]

@@ -20,6 +20,7 @@ from ..grammar.machine_layout import (
     F_EXPANDED,
     F_LOOPS,
     F_PLAIN,
+    F_RUN,
     F_TEXT_LOOP,
     F_TIDY,
     FINAL_ROW,
@@ -48,6 +49,7 @@ from ..grammar.machine_layout import (
     PARENT,
     ROW,
     ROW_SERIAL,
+    RUN,
     SET,
     SWITCH,
     V_ARRAYS,
@@ -61,12 +63,13 @@ from ..grammar.machine_layout import (
     B,
     C,
 )
-from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
+from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
 
 i4 = types.int32
 i8 = types.int64
 i4_1 = types.Array(types.int32, 1, "C")
 i4_2 = types.Array(types.int32, 2, "C")
+i8_2 = types.Array(types.int64, 2, "C")
 i2_1 = types.Array(types.int16, 1, "C")
 u1_1 = types.Array(types.uint8, 1, "C")
 TRIE = types.Array(types.int64, 1, "C")  # addresses of the arrays of a trie, and its number of nodes
@@ -105,6 +108,23 @@ def fill_row(mask, base, tokens):
         mask[:] = base
     for t in tokens:
         mask[t >> 5] |= np.int32(1) << (t & 31)
+
+
+@kernel(types.void(i4_2, i8_2))
+def fill_rows(rows, places):
+    """Overwrites rows [R, W] with masks. `places` [R, 4] is for each the row of `rows`, the address of a base row (0: none), the
+    address of ids and their number."""
+    for k in range(places.shape[0]):
+        r = places[k, 0]
+        base, ids = at_address(places[k, 1]), at_address(places[k, 2])
+        if places[k, 1] == 0:
+            for w in range(rows.shape[1]):
+                rows[r, w] = 0
+        else:
+            for w in range(rows.shape[1]):
+                rows[r, w] = base[w]
+        for j in range(places[k, 3]):
+            rows[r, ids[j] >> 5] |= np.int32(1) << (ids[j] & 31)
 
 
 @kernel(i4(P, P, P, P, P, i4, i4_1))
@@ -210,11 +230,13 @@ def classify(memory, node, info):
 
 @kernel(types.boolean(P, i4, P, i8))
 def row_takes_whole(rows, row, subtrees, i):
-    """Whether everything below trie node `i` leads from `row` back to itself."""
+    """Whether everything below trie node `i` leads from `row` back to itself, or is part of a run that begins there."""
     flags = rows[row * ROW + FLAGS]
     if flags & F_LOOPS == 0:
         return False
     at = i * SUBTREE
+    if flags & F_RUN and subtrees[at + HEIGHT] > rows[row * ROW + RUN]:
+        return False
     wide = subtrees[at + WIDE]
     if wide == BROKEN or (wide == TEXT and flags & F_TEXT_LOOP == 0):
         return False
@@ -226,8 +248,8 @@ def row_takes_whole(rows, row, subtrees, i):
 
 @kernel(types.boolean(P, P, i4, P, i8))
 def taken_whole(nodes, rows, state, subtrees, i):
-    """Whether everything below trie node `i` leads from `state` back to itself: a leaf that loops over all these bytes, or a
-    key whose text does not matter."""
+    """Whether everything below trie node `i` may follow `state`: a leaf that takes all these bytes in any order, or a key whose text
+    does not matter."""
     kind = nodes[state * NODE + KIND]
     if kind != LEAF and kind != SWITCH and (kind != KEY or nodes[state * NODE + B] != OFF):
         return False

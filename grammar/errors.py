@@ -23,9 +23,9 @@ class GrammarError(FormcastError):
         expected: what could have stood at the position.
     """
 
-    def __init__(self, reason: str, *, pointer: str | None = None, position: int | None = None, expected: tuple[str, ...] = ()):
+    def __init__(self, reason: str, *, pointer: object = None, position: int | None = None, expected: tuple[str, ...] = ()):
         self.reason = reason
-        self.pointer = pointer
+        self.pointer = None if pointer is None else str(pointer)
         self.position = position
         self.expected = expected
         super().__init__(self._message())
@@ -40,7 +40,7 @@ class GrammarError(FormcastError):
             text += f"; expected {', '.join(self.expected)}"
         return text
 
-    def at(self, pointer: str) -> GrammarError:
+    def at(self, pointer: object) -> GrammarError:
         """The same error placed at a JSON pointer, unless it already has one."""
         if self.pointer is not None:
             return self

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import json_text
+from .diagnosis import Failure, diagnose
 from .errors import GrammarError, LimitError
 from .json_schema.compile import check_schema, compile_schema
 from .json_schema.document import Document, draft_of
@@ -254,17 +255,52 @@ class Grammar:
 
     def accepts(self, text: str) -> bool:
         """Whether `text` as a whole satisfies the constraint."""
+        own = self._compiled()
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            return False
+        with own.machine.lock:
+            state = own.machine.run(own.start, data)
+            return state != DEAD and own.machine.accepting(state)
+
+    def _compiled(self) -> Compiled:
         with self._lock:
             if self._own is None:
                 self._own = self.compile()
-            machine = self._own.machine
-            try:
-                data = text.encode()
-            except UnicodeEncodeError:
-                return False
-            with machine.lock:
-                state = machine.run(self._own.start, data)
-                return state != DEAD and machine.accepting(state)
+            return self._own
+
+    def diagnose(self, text: str) -> Failure | None:
+        """Where and why `text` leaves the constraint; None if it satisfies it. Takes longer than `accepts`.
+
+        Raises:
+            GrammarError: the constraint admits nothing.
+            LimitError: a budget is reached.
+        """
+        own = self._compiled()
+        with own.machine.lock:
+            return diagnose(own.machine, own.start, text, is_json=self.kind == "json_schema")
+
+    @staticmethod
+    def explain_schema(
+        schema: Mapping[str, Json] | str | bool | type,
+        *,
+        draft: str | None = None,
+        registry: Mapping[str, Json] | None = None,
+        limits: Limits | None = None,
+    ) -> list[Finding]:
+        """What becomes of each keyword of a schema, of one that `json_schema` refuses too.
+
+        Args:
+            schema, draft, registry, limits: as for `json_schema`.
+
+        Raises:
+            GrammarError: it is no JSON, or neither an object nor a boolean.
+            LimitError: it is too large to be looked at.
+        """
+        limits = limits or Limits()
+        _, root = _load_schema(schema, limits)
+        return list(check_schema(Expander(Document(root, draft_of(root, draft), _load_registry(registry)), limits)))
 
     def explain(self) -> list[Finding]:
         """What becomes of each keyword, by JSON pointer; empty for constraints without keywords."""
@@ -287,6 +323,7 @@ def _load_registry(registry: Any) -> dict[str, Json]:
     if not isinstance(registry, Mapping):
         raise GrammarError(f"a registry must map URIs to schemas, not be {type(registry).__name__}")
     try:
+        _check_length(json_text.least_length(registry), Limits())
         return json_text.loads(json_text.dumps(registry))
     except ValueError as error:
         raise GrammarError(f"the registry is not JSON: {error}", pointer="") from error
@@ -300,15 +337,21 @@ def _load_schema(schema: Any, limits: Limits) -> tuple[str, Json]:
             raise GrammarError(f"{schema.__name__} is neither a schema nor a Pydantic model; use Grammar.of for other types")
         schema = _closed(make())
     try:
+        if not isinstance(schema, str):
+            _check_length(json_text.least_length(schema), limits)
         text = schema if isinstance(schema, str) else json_text.dumps(schema)
-        if len(text) > limits.max_bytes:
-            raise LimitError(f"the schema is longer than {limits.max_bytes} bytes (max_bytes)")
+        _check_length(len(text), limits)
         root = json_text.loads(text)
     except ValueError as error:
         raise GrammarError(f"the schema is not JSON: {error}") from error
     if not isinstance(root, bool | dict):
         raise GrammarError(f"a schema must be an object or a boolean, not {type(root).__name__}", pointer="")
     return text, root
+
+
+def _check_length(length: int, limits: Limits) -> None:
+    if length > limits.max_bytes:
+        raise LimitError(f"the schema is longer than {limits.max_bytes} bytes (max_bytes)", pointer="")
 
 
 def _closed(schema: Json) -> Json:

@@ -46,6 +46,33 @@ def dumps(value: Json) -> str:
         return "".join(_pieces(value))
 
 
+def least_length(value: Json) -> int:
+    """A lower bound of the length of a value's text, found without writing it: what occurs in several places is looked at once.
+
+    Raises:
+        ValueError: a value is inside itself.
+    """
+    known: dict[int, int] = {}
+    opened: set[int] = set()
+    stack = [value]
+    while stack:
+        item = stack[-1]
+        if id(item) in known or not isinstance(item, Mapping | list | tuple):
+            stack.pop()
+            continue
+        members = list(item.values()) if isinstance(item, Mapping) else item
+        inner = [member for member in members if isinstance(member, Mapping | list | tuple)]
+        if id(item) not in opened:
+            opened.add(id(item))
+            if any(id(member) in opened and id(member) not in known for member in inner):
+                raise ValueError("Circular reference detected")
+            stack.extend(inner)
+            continue
+        known[id(item)] = 2 * len(members) + sum(known[id(member)] for member in inner)
+        stack.pop()
+    return known.get(id(value), 1)
+
+
 def _decimal(text: str) -> Decimal:
     """The exact value; where the exponent is beyond what `Decimal` can hold, one just as far beyond every budget."""
     try:

@@ -32,6 +32,8 @@ from .row_store import STORE
 from .whitespace import NONE, Whitespace
 
 _MAX_LEAVES = 1024  # kept though no grammar uses them now
+_MAX_ROWS = 40_000  # and their rows
+_REVIEW = 16  # leaves grow while they are used: after so many new ones all are counted
 _MAX_STARTS = 4096
 
 _MAX_WORD_ROWS = 2048
@@ -40,6 +42,9 @@ _SIMPLE = re.compile(r"[ !#-\[\]-~]*")  # characters that a tidy string spells a
 
 class Leaf(Protocol):
     """An owner of rows."""
+
+    @property
+    def num_rows(self) -> int: ...
 
     def start_row(self) -> int: ...
 
@@ -58,8 +63,10 @@ def shared_leaf(key: Hashable, make: Callable[[], Leaf]) -> Leaf:
     leaf = make()
     with _lock:
         leaf = _leaves.setdefault(key, leaf)
-        while len(_leaves) > _MAX_LEAVES:
-            _leaves.popitem(last=False)
+        if len(_leaves) % _REVIEW == 0 or len(_leaves) > _MAX_LEAVES:
+            num_rows = sum(known.num_rows for known in _leaves.values())
+            while len(_leaves) > _MAX_LEAVES - _REVIEW or (num_rows > _MAX_ROWS and len(_leaves) > 1):
+                num_rows -= _leaves.popitem(last=False)[1].num_rows
     return leaf
 
 
@@ -89,6 +96,7 @@ class WordRows:
             children.append(-1)
             before = word
         rows = STORE.allocate_many(STORE.own(self), count)
+        self.num_rows = count
         self._start = int(rows[0])
         targets = rows[children]
         targets[np.array(children) < 0] = FINAL_ROW

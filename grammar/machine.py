@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -176,7 +177,7 @@ class Machine:
         self.limits = limits or Limits()
         self.lock = threading.RLock()
         self.nodes = np.zeros((1 << 14, NODE), np.int32)
-        self.buckets = np.full(1 << 12, -1, np.int32)
+        self.buckets = np.full(1 << 10, -1, np.int32)
         self.table = np.zeros(1 << 10, np.int32)
         self.values = np.full(64, -1, np.int32)
         self.frames = np.full(64, -1, np.int32)
@@ -190,6 +191,7 @@ class Machine:
         self._transition_makers: dict[int, Callable[[int], Transition]] = {}
         self._name_tries: list[tuple[Sequence[str], EscapeMaker]] = []
         self._held: set[object] = set()  # whoever owns rows that this grammar can reach
+        self._own: list[Lowering] = []
         self._num_rows = 0
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
@@ -247,8 +249,13 @@ class Machine:
 
     def lower(self, automaton: CharAutomaton, *, json: bool, tidy: bool = False, keys: KeyAutomaton | None = None) -> Lowering:
         """Rows of an automaton that only this grammar uses."""
-        lowering = Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits, store_bits=self.append_bits)
-        self._held.add(lowering)
+        machine = weakref.proxy(self)  # which holds the lowering
+
+        def store_bits(bits: int, count: int) -> int:
+            return machine.append_bits(bits, count)
+
+        lowering = Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits, store_bits=store_bits)
+        self._own.append(lowering)
         return lowering
 
     def shared_row(self, key: Hashable, make: Callable[[], CharAutomaton], *, json: bool, tidy: bool = False, is_key: bool = False) -> int:
@@ -516,12 +523,24 @@ class Machine:
 
     @property
     def num_bytes(self) -> int:
-        """Bytes of the arrays, without rows."""
-        return sum(a.nbytes for a in self._arrays if a is not STORE.rows)
+        """Memory that goes with this grammar and no other, about."""
+        nodes, rows = int(self.header[H_NODES]), sum(leaf.num_rows for leaf in self._own)
+        arrays = nodes * 4 * NODE + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
+        return _BASE_BYTES + arrays + _OBJECT_BYTES * (rows + len(self._value_makers) + len(self._frame_makers))
+
+    @property
+    def is_half_full(self) -> bool:
+        """Whether half of `max_nodes` or `max_states` is used."""
+        return 2 * int(self.header[H_NODES]) > self.limits.max_nodes or 2 * self._num_rows > self.limits.max_states
+
+
+_BASE_BYTES = 150_000  # of a grammar without any state: arrays, schema, expander
+_OBJECT_BYTES = 3_000  # of what Python keeps for a row, value or frame
 
 
 def _doubled(array: np.ndarray, fill: int) -> np.ndarray:
-    grown = np.full((2 * array.shape[0], *array.shape[1:]), fill, array.dtype)
+    shape = (2 * array.shape[0], *array.shape[1:])
+    grown = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)  # zeros take memory only once used
     grown[: array.shape[0]] = array
     return grown
 

@@ -83,6 +83,8 @@ KEY_SET = 266  # table offset of a bit set of the declared keys in [KEY_LO, KEY_
 ROW_SERIAL = 267  # differs between the uses of one row
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
+RUN = KEY_LO  # of leaf rows with F_RUN: how many characters of LOOP can come one after another at least
+
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
 
 F_EXPANDED = 1
@@ -93,6 +95,7 @@ F_ESCAPE = 16  # inside a JSON escape
 F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
+F_RUN = 512  # the bytes of LOOP lead to other rows, from which as many more of them can come as RUN says
 F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.

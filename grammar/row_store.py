@@ -43,6 +43,10 @@ class RowStore:
         self._makers: dict[int, tuple[weakref.ref[RowMaker], object]] = {}
 
     @property
+    def row_bytes(self) -> int:
+        return self.rows.strides[0]
+
+    @property
     def num_rows(self) -> int:
         """Rows in use."""
         return self._used - len(self._free)

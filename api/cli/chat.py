@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import contextlib
+import os
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from ...engine.request import SamplingParams
@@ -20,9 +24,11 @@ from .errors import OK, UsageError
 from .loading import load
 
 _PROMPT = "> "
+_HISTORY_LINES = 1000
 _HELP = """\
 /schema SCHEMA   answers obey it from now on (file, inline JSON, formcast:NAME); without SCHEMA they are free again
-/reset           forget the conversation
+/history         show the conversation so far
+/reset           forget it
 /exit            leave (also Ctrl-D); Ctrl-C stops an answer"""
 
 
@@ -65,6 +71,9 @@ class Conversation:
             return True
         if name == "/reset":
             self.turns.clear()
+        elif name == "/history":
+            for turn in self.turns:
+                terminal.note(f"{turn['role']}: {turn['content']}")
         elif name == "/schema":
             self._set_schema(argument.strip())
         else:
@@ -104,5 +113,20 @@ def _read_line() -> str | None:
 
 
 def _enable_line_editing() -> None:
-    with contextlib.suppress(ImportError):  # Python may be built without it; typing works all the same
-        import readline  # noqa: F401
+    """What was typed can be edited and found again, also that of earlier days."""
+    try:
+        import readline
+    except ImportError:  # Python may be built without it; typing works all the same
+        return
+    path = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "formcast" / "chat_history"
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        readline.read_history_file(path)
+    readline.set_history_length(_HISTORY_LINES)
+    atexit.register(_save_history, readline.write_history_file, path)
+
+
+def _save_history(write: Callable[[Path], None], path: Path) -> None:
+    with contextlib.suppress(OSError):
+        write(path)

@@ -1,4 +1,4 @@
-"""`formcast generate`: one prompt, one answer."""
+"""`formcast generate`: one prompt, one answer; with `--batch` many."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from ..jobs import Job
 from ..prompts import Prompt, PromptEncoder, check_length
 from ..results import CompletionResult
 from ..runtime import Runtime
-from . import options, terminal
+from . import batch, options, terminal
 from .answer import stream_answer
 from .errors import FAILED, OK, UsageError
 from .loading import load
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.batch is not None:
+        return batch.run(args)
     if args.prompt is None and options.reads_stdin(args):
         raise UsageError("stdin cannot be both the constraint and the prompt")
     params = options.sampling_params(args)

@@ -20,6 +20,7 @@ _COMMANDS = {
     "rm": "models",
     "check": "check",
     "bench": "bench",
+    "completion": "completion",
 }
 
 
@@ -28,7 +29,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = build_parser().parse_args(argv)
     try:
         # Imported here, so that `--help` and a misspelt flag answer at once.
-        command = importlib.import_module(f".{_COMMANDS[args.command]}", __package__)
+        module = "bench_mask" if args.command == "bench" and args.bench == "mask" else _COMMANDS[args.command]
+        command = importlib.import_module(f".{module}", __package__)
         code = command.run(args)
         sys.stdout.flush()
         return code

@@ -26,6 +26,8 @@ def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
         gpu_memory_utilization=args.gpu_memory_utilization,
         tensor_parallel_size=args.tensor_parallel_size,
         enable_prefix_caching=args.enable_prefix_caching,
+        draft_from_grammar=args.draft_from_grammar,
+        speculative_config=args.speculative_config,
         device=args.device,
         **({"max_waiting": args.max_waiting} if "max_waiting" in args else {}),
     )

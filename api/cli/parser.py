@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from typing import Any, NoReturn
 
 from ... import __version__
@@ -12,9 +13,38 @@ examples:
   formcast generate smollm2-135m "Ada Lovelace, ada@engines.example" --json-schema formcast:contact | jq .
   formcast generate smollm2-135m "Is water wet?" --choice yes no
   echo "A date:" | formcast generate smollm2-135m --raw --regex '\\d{4}-\\d\\d-\\d\\d'
+  formcast generate smollm2-135m --batch prompts.jsonl answers.jsonl --json-schema formcast:sentiment
   formcast generate smollm2-135m "Tails or heads?" --lark 'start: ("heads" | "tails") "!"~1..3'
 """
 
+_CHAT_EXAMPLES = """\
+examples:
+  formcast chat smollm2-135m --system "You are brief."
+  formcast chat smollm2-135m --json-schema formcast:contact
+/help lists what can be typed besides messages.
+"""
+_MODEL_EXAMPLES = """\
+examples:
+  formcast pull smollm2-135m
+  formcast list --json | jq -r '.[].name'
+  formcast show smollm2-135m
+  formcast rm smollm2-135m
+"""
+_CHECK_EXAMPLES = """\
+examples:
+  formcast check formcast:invoice
+  formcast check schema.json '{"name": "Ada"}' other.json
+"""
+_BENCH_EXAMPLES = """\
+examples:
+  formcast bench throughput smollm2-135m --streams 1 4 16 --repeats 3
+"""
+_COMPLETION_EXAMPLES = """\
+examples:
+  formcast completion bash > ~/.local/share/bash-completion/completions/formcast
+  formcast completion zsh >> ~/.zshrc
+  formcast completion fish > ~/.config/fish/completions/formcast.fish
+"""
 _SERVE_EXAMPLES = """\
 examples:
   formcast serve smollm2-135m
@@ -41,16 +71,18 @@ def build_parser() -> argparse.ArgumentParser:
     _models(commands)
     _check(commands)
     _bench(commands)
+    _completion(commands)
     return parser
 
 
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The commands by name, each with its flags."""
+    (found,) = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(found.choices)
+
+
 def _serve(commands: Any) -> None:
-    parser = commands.add_parser(
-        "serve",
-        help="serve a model to clients of OpenAI, vLLM, Ollama and TGI",
-        epilog=_SERVE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = _add_command(commands, "serve", "serve a model to clients of OpenAI, vLLM, Ollama and TGI", _SERVE_EXAMPLES)
     _add_model(parser)
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (%(default)s)")
     parser.add_argument("--port", type=_port, default=8000, help="0 takes a free one (%(default)s)")
@@ -81,14 +113,12 @@ def _serve(commands: Any) -> None:
 
 
 def _generate(commands: Any) -> None:
-    parser = commands.add_parser(
-        "generate",
-        help="answer one prompt; stdout is the answer and nothing else",
-        epilog=_CONSTRAINT_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    parser = _add_command(commands, "generate", "answer one prompt; stdout is the answer and nothing else", _CONSTRAINT_EXAMPLES)
     _add_model(parser)
     parser.add_argument("prompt", nargs="?", help="text; without it, stdin is read")
+    parser.add_argument(
+        "--batch", nargs=2, metavar=("IN", "OUT"), help="answer each line of IN (JSON Lines) into OUT; goes on where it was interrupted"
+    )
     parser.add_argument("--raw", action="store_true", help="continue the text as it stands, without the chat template")
     parser.add_argument("--quiet", "-q", action="store_true", help="no status on stderr")
     parser.add_argument("--system", metavar="TEXT", help="system message")
@@ -98,7 +128,7 @@ def _generate(commands: Any) -> None:
 
 
 def _chat(commands: Any) -> None:
-    parser = commands.add_parser("chat", help="talk to a model")
+    parser = _add_command(commands, "chat", "talk to a model", _CHAT_EXAMPLES)
     _add_model(parser)
     parser.add_argument("--system", metavar="TEXT", help="system message")
     _add_constraints(parser)
@@ -107,26 +137,29 @@ def _chat(commands: Any) -> None:
 
 
 def _models(commands: Any) -> None:
-    pull = commands.add_parser("pull", help="fetch a model")
+    pull = _add_command(commands, "pull", "fetch a model", _MODEL_EXAMPLES)
     _add_model(pull)
     pull.add_argument("--quiet", "-q", action="store_true", help="no progress on stderr")
-    listing = commands.add_parser("list", help="list the models that are here, and those that have a short name")
+    listing = _add_command(commands, "list", "list the models that are here, and those that have a short name", _MODEL_EXAMPLES)
     listing.add_argument("--json", action="store_true", help="machine-readable")
-    show = commands.add_parser("show", help="describe a model that is here")
+    show = _add_command(commands, "show", "describe a model that is here", _MODEL_EXAMPLES)
     _add_model(show)
     show.add_argument("--json", action="store_true", help="machine-readable")
-    remove = commands.add_parser("rm", help="delete a model")
+    remove = _add_command(commands, "rm", "delete a model", _MODEL_EXAMPLES)
     _add_model(remove)
 
 
 def _check(commands: Any) -> None:
-    parser = commands.add_parser("check", help="what of a JSON Schema is enforced, and which instances it admits")
+    parser = _add_command(
+        commands, "check", "what of a JSON Schema is enforced, and which instances it admits", _CHECK_EXAMPLES
+    )
     parser.add_argument("schema", metavar="SCHEMA", help="file, inline JSON, formcast:NAME, or - for stdin")
-    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file or inline JSON")
+    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file, inline JSON, or - for stdin")
+    parser.add_argument("--json", action="store_true", help="machine-readable")
 
 
 def _bench(commands: Any) -> None:
-    parser = commands.add_parser("bench", help="measure")
+    parser = _add_command(commands, "bench", "measure", _BENCH_EXAMPLES)
     kinds = parser.add_subparsers(dest="bench", required=True, metavar="KIND")
     throughput = kinds.add_parser("throughput", help="tokens per second, free and constrained")
     _add_model(throughput)
@@ -136,6 +169,26 @@ def _bench(commands: Any) -> None:
     throughput.add_argument("--repeats", type=_positive, default=1, metavar="N", help="runs of each; the best counts (%(default)s)")
     throughput.add_argument("--output", metavar="FILE", help="write the figures as JSON there too")
     _add_engine(throughput)
+    mask = kinds.add_parser("mask", help="time and soundness of token masks, beside other engines")
+    mask.add_argument("tokenizer", metavar="TOKENIZER", help="tokenizer.json or its folder")
+    mask.add_argument("--cases", nargs="+", default=[], metavar="FILE", help="JSON lines of constraints and texts (the shipped ones)")
+    mask.add_argument("--stride", type=_positive, default=1, metavar="N", help="take every Nth case (%(default)s)")
+    mask.add_argument(
+        "--engines", nargs="+", choices=("formcast", "llguidance", "xgrammar"), help="what to measure (all that are installed)"
+    )
+    mask.add_argument("--output", metavar="FILE", help="write the figures as JSON there too")
+    mask.add_argument("--plot", metavar="FILE", help="draw the distributions (PNG); needs matplotlib")
+
+
+def _completion(commands: Any) -> None:
+    parser = _add_command(commands, "completion", "print a script that completes commands and flags", _COMPLETION_EXAMPLES)
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def _add_command(commands: Any, name: str, summary: str, examples: str) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name, help=summary, description=summary, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
@@ -152,6 +205,13 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--gpu-memory-utilization", type=float, default=0.9, metavar="X", help="share of a GPU's memory (%(default)s)")
     group.add_argument("--tensor-parallel-size", type=int, default=1, metavar="N", help="only 1 is supported")
     group.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True, help="share equal prompt beginnings")
+    group.add_argument(
+        "--draft-from-grammar",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="draft what a grammar forces or has led to before: the same answers in fewer steps",
+    )
+    group.add_argument("--speculative-config", type=_json_object, metavar="JSON", help='draft by prompt lookup: \'{"method": "ngram"}\'')
     group.add_argument("--device", metavar="D", help="a torch device (a GPU if there is one)")
 
 
@@ -178,6 +238,16 @@ def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--repetition-penalty", type=float, default=1.0, metavar="X")
     group.add_argument("--stop", nargs="+", default=(), metavar="TEXT", help="texts that end the answer")
     group.add_argument("--seed", type=int, metavar="N", help="makes an answer repeatable")
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError(f"must be a JSON object, not {text!r}")
+    return value
 
 
 def _positive(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...engine.request import InvalidRequest, SamplingParams
+from ...engine.request import SamplingParams
 from ..constraints import Constraint
 from ..jobs import Job, new_id
 from ..prompts import Prompt, PromptEncoder, check_length
@@ -19,6 +19,7 @@ from .messages import template_messages
 from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
 from .responses_body import ResponsesBody
 from .responses_input import input_messages
+from .sampling import sampling_params
 from .tokenize import DetokenizeBody, TokenizeBody
 from .tools import tools_of, use_of
 
@@ -183,12 +184,7 @@ class Converter:
         given = {name: getattr(body, name, None) for name in _SAME_NAME} | own
         given["top_k"] = 0 if body.top_k == _VLLM_ALL_TOKENS else body.top_k
         given["logit_bias"] = _logit_bias(body.logit_bias)
-        try:
-            params = SamplingParams(**{name: value for name, value in given.items() if value is not None})
-        except InvalidRequest as error:
-            field = renamed.get(error.param or "", error.param)
-            message = error.message if field == error.param else f"{field}: {error.message}"
-            raise bad_request(message, param=field) from None
+        params = sampling_params(given, renamed)
         self._check_tokens("logit_bias", params.logit_bias)
         self._check_tokens("stop_token_ids", params.stop_token_ids)
         return params

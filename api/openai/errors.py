@@ -23,22 +23,25 @@ _TYPES = {
 }
 
 
+_MAX_MESSAGE_CHARS = 2000
+
+
 class ApiError(Exception):
     """One answer that is an error.
 
     Attributes:
         status: HTTP status.
-        message: one sentence for a person.
+        message: one sentence for a person; the middle of a very long one is left out.
         param: the request field that is wrong, as a path (`messages[0].content`), or None.
         code: a stable short name, or None.
     """
 
     def __init__(self, status: int, message: str, *, param: str | None = None, code: str | None = None):
         self.status = status
-        self.message = message
+        self.message = _bounded(message)
         self.param = param
         self.code = code
-        super().__init__(message)
+        super().__init__(self.message)
 
     @property
     def type(self) -> str:
@@ -46,6 +49,12 @@ class ApiError(Exception):
 
     def body(self) -> dict[str, Any]:
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+
+
+def _bounded(message: str) -> str:
+    """Messages quote what they refuse, and places in it, which can be as long as the request."""
+    half = _MAX_MESSAGE_CHARS // 2
+    return message if len(message) <= _MAX_MESSAGE_CHARS else f"{message[:half]} ... {message[-half:]}"
 
 
 def bad_request(message: str, *, param: str | None = None, code: str = "invalid_value") -> ApiError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from .errors import bad_request, not_supported
 from .strict import StrictModel
@@ -27,11 +27,15 @@ class ContentPart(StrictModel):
     refusal: str | None = None
 
 
+def _or_text(schema: dict[str, Any]) -> None:
+    schema["anyOf"].insert(0, {"type": "string"})
+
+
 class Message(StrictModel):
     """One turn. A message that a client got from an answer can be sent back as it is."""
 
     role: Role
-    content: list[ContentPart] | None = None
+    content: list[ContentPart] | None = Field(default=None, json_schema_extra=_or_text)
     name: str | None = None
     refusal: str | None = None
     annotations: Any = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from .errors import bad_request, not_supported
 from .messages import Message
@@ -27,7 +27,16 @@ def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
-Strings = Annotated[list[str], BeforeValidator(_as_list)]
+_A_STRING_OR_SEVERAL: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+Strings = Annotated[list[str], BeforeValidator(_as_list), WithJsonSchema(_A_STRING_OR_SEVERAL)]
+_TOKEN_IDS: dict[str, Any] = {"type": "array", "items": {"type": "integer"}, "minItems": 1}
+_PROMPT: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string"},
+        _TOKEN_IDS,
+        {"type": "array", "items": {"anyOf": [{"type": "string"}, _TOKEN_IDS]}, "minItems": 1},
+    ]
+}
 
 
 class JsonSchemaFormat(StrictModel):
@@ -217,7 +226,7 @@ class ChatCompletionBody(GenerationBody):
 
 
 class CompletionBody(GenerationBody):
-    prompt: Any = None
+    prompt: Annotated[Any, WithJsonSchema(_PROMPT)] = None
     echo: bool | None = None
     logprobs: int | None = None
     best_of: int | None = None

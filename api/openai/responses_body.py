@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from .errors import bad_request, not_supported
 from .protocol import StreamOptions, StructuredOutputs, Unsupported, check_metadata, check_sizes, refuse_unless
 from .strict import StrictModel
 
+_INPUT: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}, "minItems": 1}]}
 LOGPROBS = "message.output_text.logprobs"
 
 
@@ -33,7 +34,7 @@ class TextOptions(StrictModel):
 
 class ResponsesBody(StrictModel):
     model: str | None = None
-    input: Any = None
+    input: Annotated[Any, WithJsonSchema(_INPUT)] = None
     instructions: str | None = None
     max_output_tokens: int | None = None
     temperature: float | None = None

@@ -7,29 +7,33 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from ...grammar.errors import FormcastError
 from ..async_engine import AsyncLLM
 from ..openai.errors import ApiError
-from .auth import BearerAuth
+from .auth import BearerAuth, route_path
+from .dialects import dialect_of
 from .errors import of_status, to_api_error
 from .observer import Observer
 from .record import record_of
 from .responses import error_response
+from .routes.ollama import OllamaRoutes
 from .routes.openai import OpenAIRoutes
 from .routes.system import SystemRoutes
+from .routes.tgi import TgiRoutes
 from .service import Service
 from .settings import ServerSettings
 
 CLIENT_CLOSED_REQUEST = 499
-_FAMILIES = (OpenAIRoutes, SystemRoutes)
+_FAMILIES = (OpenAIRoutes, OllamaRoutes, TgiRoutes, SystemRoutes)
 
 
 def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
     """The application over a running model. It owns neither the model nor a socket."""
     service = Service(llm, settings)
-    routes = [route for family in _FAMILIES for route in family(service).routes()]
+    routes = service_routes(service)
     handlers = dict.fromkeys((ApiError, FormcastError, Exception), _on_error)
     app: ASGIApp = Starlette(
         routes=routes, exception_handlers={**handlers, HTTPException: _on_http_exception, ClientDisconnect: _on_disconnect}
@@ -41,9 +45,14 @@ def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
     return Observer(app, metrics=service.metrics, paths={route.endpoint: route.path for route in routes})
 
 
+def service_routes(service: Service) -> list[Route]:
+    """All routes."""
+    return [route for family in _FAMILIES for route in family(service).routes()]
+
+
 def _answer(request: Request, error: ApiError) -> Response:
     record_of(request.scope).error_code = error.code
-    return error_response(error)
+    return error_response(error, dialect_of(route_path(request.scope)))
 
 
 async def _on_error(request: Request, error: Exception) -> Response:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
+from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..openai.errors import ApiError
+from .dialects import dialect_of
 from .record import record_of
 from .responses import error_response
 
@@ -23,12 +25,12 @@ class BearerAuth:
         self._keys = tuple(key.encode() for key in keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or _path(scope) in OPEN_PATHS or self._accepts(_bearer(scope)):
+        if scope["type"] != "http" or route_path(scope) in OPEN_PATHS or self._accepts(_bearer(scope)):
             await self._app(scope, receive, send)
             return
         error = ApiError(401, "a valid API key is needed: send 'Authorization: Bearer <key>'", code="invalid_api_key")
         record_of(scope).error_code = error.code
-        await error_response(error)(scope, receive, send)
+        await error_response(error, dialect_of(route_path(scope)))(scope, receive, send)
 
     def _accepts(self, given: bytes) -> bool:
         # Every key is compared, in constant time, so that the time tells neither which key was near nor how near.
@@ -36,7 +38,7 @@ class BearerAuth:
         return any(matches)
 
 
-def _path(scope: Scope) -> str:
+def route_path(scope: MutableMapping[str, Any]) -> str:
     """The path that routes are matched against; what a proxy or the Host header say about it plays no part."""
     return scope["path"].removeprefix(scope.get("root_path", ""))
 

@@ -46,7 +46,9 @@ class EngineCollector(Collector):
         yield self._counter("formcast:engine_steps", "Batches computed.", stats.num_steps)
         yield self._counter("formcast:masks", "Token masks made.", stats.num_masks)
         yield self._counter("formcast:mask_seconds", "Time spent making token masks.", stats.mask_seconds)
-        yield self._counter("formcast:forced_tokens", "Masks that left exactly one token.", stats.num_forced_tokens)
+        yield self._counter("vllm:spec_decode_num_draft_tokens", "Tokens that were guessed and verified.", stats.num_draft_tokens)
+        yield self._counter("vllm:spec_decode_num_accepted_tokens", "Those of them that were right.", stats.num_accepted_tokens)
+        yield self._counter("formcast:forced_tokens", "Right guesses that the grammar forced.", stats.num_forced_tokens)
 
     def _compiler(self) -> Iterator[Metric]:
         if self._runtime.compiler_stats is None:
@@ -57,7 +59,7 @@ class EngineCollector(Collector):
         yield self._counter("formcast:grammar_cache_misses", "Grammars that had to be compiled.", stats.misses)
         yield self._counter("formcast:grammar_failures", "Grammars that were refused while compiling.", stats.failures)
         yield self._gauge("formcast:grammar_cache_entries", "Compiled grammars kept.", stats.live)
-        yield self._gauge("formcast:grammar_cache_bytes", "Memory of the masks of the compiled grammars.", stats.mask_bytes)
+        yield self._gauge("formcast:grammar_cache_bytes", "Memory of the compiled grammars.", stats.num_bytes)
 
     def _gauge(self, name: str, text: str, value: float) -> Metric:
         family = GaugeMetricFamily(name, text, labels=_LABELS)

@@ -26,6 +26,7 @@ from .metrics import Metrics
 from .record import record_of
 from .settings import ServerSettings
 
+_OLLAMA_TAG = ":latest"  # Ollama's clients write it after names that have no tag
 Body = TypeVar("Body", bound=BaseModel)
 Result = TypeVar("Result")
 
@@ -70,7 +71,7 @@ class Service:
             ApiError: 404, if it is not served here.
         """
         names = self.settings.served_model_names
-        if given is not None and given not in names:
+        if given is not None and given.removesuffix(_OLLAMA_TAG) not in names and given not in names:
             message = f"model '{given[:200]}' is not served here; there is {' or '.join(names)}"
             raise ApiError(404, message, param="model", code="model_not_found")
         return given or names[0]

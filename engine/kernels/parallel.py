@@ -6,13 +6,14 @@ parallel regions is called with the address of a compiled function. Where PyTorc
 calling thread alone.
 
 A kernel is a `numba.cfunc` over a block of 64-bit words. Word 0 counts the tasks that were claimed, word 1 says how many
-there are; the rest is up to the kernel: addresses (see `address_of`), sizes, and floats as their bits.
+there are; the rest is up to the kernel: addresses, sizes, and floats as their bits.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,11 +54,7 @@ def float_of(word):
     return np.int32(word).view(np.float32)
 
 
-def address_of(array: np.ndarray) -> int:
-    """The address of an array's first element. The caller keeps the array alive."""
-    return array.ctypes.data
-
-
+@functools.lru_cache(256)
 def bits_of(number: float) -> int:
     """The bits of a number as float32."""
     return int(np.float32(number).view(np.int32))
@@ -71,13 +68,14 @@ def run(kernel: Any, num_tasks: int, words: Sequence[int], *, parallel: bool) ->
         words: what follows the header.
         parallel: whether the work is worth more than one thread.
     """
-    block = np.array((0, num_tasks, *words), np.int64)
-    num_threads = min(torch.get_num_threads(), num_tasks)
-    start = _start_team() if parallel and num_threads > 1 else None
+    block = array("q", (0, num_tasks, *words))
+    address, _ = block.buffer_info()
+    num_threads = min(torch.get_num_threads(), num_tasks) if parallel else 1
+    start = _start_team() if num_threads > 1 else None
     if start is None:
-        _function(kernel)(address_of(block))
+        _function(kernel)(address)
     else:
-        start(kernel.address, address_of(block), num_threads, 0)
+        start(kernel.address, address, num_threads, 0)
 
 
 @functools.cache

@@ -37,6 +37,10 @@ def load_folder_module(folder: Path, config: Any, *, dtype: torch.dtype, attn_im
     Raises:
         UnsupportedModel: the weights are missing, incomplete or of an unknown architecture.
     """
+    if config.model_type == "falcon":
+        from .falcon import register
+
+        register()
     try:
         with without_progress_bars():
             loaded: Any = AutoModelForCausalLM.from_pretrained(

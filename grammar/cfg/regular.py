@@ -14,14 +14,17 @@ from .ir import Alternative, Difference, Lexeme, Reference, Repeat, Rule, Symbol
 # so does the work for one state of the terminal.
 _MAX_SIZE = 1024
 _MAX_DEPTH = 32
+_MAX_COUNTS = 1024  # combinations of the counters of nested repetitions
 
 
 class Folded(NamedTuple):
-    """A regular language as a terminal, how much was written for it, and how deep it is nested."""
+    """A regular language as a terminal, how much was written for it, how deep it is nested, and how many combinations of counters its
+    bounded repetitions have."""
 
     terminal: Terminal
     size: int
     depth: int = 0
+    counts: int = 1
 
     @property
     def literal(self) -> str | None:
@@ -90,11 +93,15 @@ def fold_symbol(symbol: Symbol, folded: Mapping[str, Folded]) -> Folded | None:
         whole, removed = fold_symbol(symbol.whole, folded), fold_symbol(symbol.removed, folded)
         if whole is None or removed is None:
             raise GrammarError("a difference needs regular parts, without recursion and not too large", position=symbol.position)
-        return Folded(Terminal(texts=whole.language - removed.language), whole.size + removed.size, 1 + max(whole.depth, removed.depth))
+        parts = [whole, removed]
+        return Folded(Terminal(texts=whole.language - removed.language), size_of(parts), _depth_above(parts), _counts_of(parts))
     body = fold_symbol(symbol.symbol, folded)
     if body is None:
         return None
-    return Folded(Terminal(texts=body.language.repeat(symbol.minimum, symbol.maximum)), body.size + 1, body.depth + 1)
+    counts = body.counts * max(symbol.minimum if symbol.maximum is None else symbol.maximum, 1)
+    if body.counts > 1 and counts > _MAX_COUNTS:
+        return None
+    return Folded(Terminal(texts=body.language.repeat(symbol.minimum, symbol.maximum)), body.size + 1, body.depth + 1, counts)
 
 
 def join(parts: list[Folded]) -> Folded:
@@ -107,7 +114,8 @@ def join(parts: list[Folded]) -> Folded:
     texts = [part.literal for part in parts if part.literal is not None]
     if len(texts) == len(parts):
         return Folded(Terminal(literal="".join(texts)), size)
-    return Folded(Terminal(texts=parts[0].language.concat(*(part.language for part in parts[1:]))), size, _depth_above(parts))
+    language = parts[0].language.concat(*(part.language for part in parts[1:]))
+    return Folded(Terminal(texts=language), size, _depth_above(parts), _counts_of(parts))
 
 
 def unite(parts: list[Folded]) -> Folded:
@@ -117,7 +125,7 @@ def unite(parts: list[Folded]) -> Folded:
     texts = [part.literal for part in parts if part.literal is not None]
     others = [part.language for part in parts if part.literal is None]
     language = Language.union([*([Language.literals(texts)] if texts else []), *others])
-    return Folded(Terminal(texts=language), size_of(parts), _depth_above(parts))
+    return Folded(Terminal(texts=language), size_of(parts), _depth_above(parts), _counts_of(parts))
 
 
 def fits(size: int) -> bool:
@@ -127,6 +135,10 @@ def fits(size: int) -> bool:
 
 def _depth_above(parts: list[Folded]) -> int:
     return 1 + max(part.depth for part in parts)
+
+
+def _counts_of(parts: list[Folded]) -> int:
+    return max(part.counts for part in parts)
 
 
 def size_of(parts: list[Folded]) -> int:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import cache
-from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import GrammarError, LimitError
 from ..machine import ArrayFrame
-from .keywords import child
-from .nodes import Node
+from .nodes import NOTHING, Node
 from .numbers import NumberSet
 from .shapes import ArrayShape, Numbers
 
@@ -64,23 +62,19 @@ def _next(expander: Expander, shape: ArrayShape, at: _At) -> list[tuple[Node, _A
 
 def _count(expander: Expander, shape: ArrayShape, at: _At, item: Node, after: _At) -> list[tuple[Node, _At]]:
     """The ways to count `item` for each set of `contains`."""
-    nodes = expander.nodes
-    ways: list[tuple[Node, _At]] = []
-    counted = [(False, True) if at.index >= c.first else (False,) for c in shape.contains]
-    for choice in product(*counted):
-        parts, counts, fits = [item], [], True
-        for chosen, n, c in zip(choice, at.counts, shape.contains, strict=True):
-            if chosen:
-                fits &= c.high is None or n < c.high
-                parts.append(c.node)
-                counts.append(n + 1 if c.high is not None else min(n + 1, c.low))
-            else:
-                if c.high is not None and at.index >= c.first:
-                    parts.append(nodes.negation(c.node))
-                counts.append(n)
-        if fits:
-            ways.append((nodes.all_of(parts), after._replace(counts=tuple(counts))))
-    return ways
+    meet, negation = expander.outlines.meet, expander.nodes.negation
+    ways: list[tuple[Node, tuple[int, ...]]] = [(item, ())]
+    for n, c in zip(at.counts, shape.contains, strict=True):
+        longer: list[tuple[Node, tuple[int, ...]]] = []
+        for node, counts in ways:
+            begun = at.index >= c.first
+            longer.append((meet(node, negation(c.node)) if begun and c.high is not None else node, (*counts, n)))
+            if begun and (c.high is None or n < c.high):
+                longer.append((meet(node, c.node), (*counts, min(n + 1, c.low) if c.high is None else n + 1)))
+        ways = [way for way in longer if way[0] is not NOTHING]
+        if len(ways) > _MAX_STATES:
+            raise LimitError("an item can be counted for 'contains' in too many ways", pointer=shape.pointer)
+    return [(node, after._replace(counts=counts)) for node, counts in ways]
 
 
 class Uniqueness(Enum):
@@ -106,7 +100,7 @@ def uniqueness(expander: Expander, shape: ArrayShape) -> Uniqueness:
     fractions = shapes.number & ~Numbers.of(NumberSet.integers())
     if shape.prefix or shape.contains or shapes.arrays or shapes.objects or not fractions.other.is_empty(expander.limits):
         reason = "'uniqueItems' is supported for strings, integers and literals, and for other scalars of which there are few"
-        raise GrammarError(reason, pointer=child(shape.pointer, "uniqueItems"))
+        raise GrammarError(reason, pointer=shape.pointer.child("uniqueItems"))
     return Uniqueness.TEXT
 
 
@@ -158,7 +152,9 @@ def array_needs(expander: Expander, shape: ArrayShape) -> list[list[Node]]:
         if _complete(shape, at):
             answers.add(needs)
             continue
-        for node, after in _next(expander, shape, at):
+        ways = _next(expander, shape, at)
+        expander.steps.spend(len(ways) * (len(needs) + len(shape.contains)))
+        for node, after in ways:
             reached = (after, needs | {node})
             if reached not in seen:
                 seen.add(reached)

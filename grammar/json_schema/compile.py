@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,13 +16,14 @@ from ..regex import Language
 from ..whitespace import Whitespace
 from .arrays import ArrayFrames, array_needs, uniqueness
 from .document import Scope
-from .expand import Expander, pointer_of
+from .expand import Expander
 from .keys import Keys
 from .keywords import Finding, check
 from .names import Names
-from .nodes import Node
+from .nodes import Node, pointer_of
 from .numbers import NumberSet
 from .objects import ObjectFrames
+from .pointers import ROOT, Pointer
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
 
@@ -33,14 +35,14 @@ class SchemaCompiler:
 
     Args:
         expander: of the schema; used by nobody else from now on.
-        whitespace: policy between tokens.
+        machine: where they are made. It will hold this compiler, so it is not held: both go as soon as nobody uses the machine.
         any_order: declared properties may come in every order.
-        machine: where they are made, with the same whitespace; by default a new one.
     """
 
-    def __init__(self, expander: Expander, whitespace: Whitespace, *, any_order: bool, machine: Machine | None = None):
+    def __init__(self, expander: Expander, machine: Machine, *, any_order: bool):
         self.expander = expander
-        self.machine = machine or Machine(whitespace, expander.limits)
+        expander.renewing = True
+        self.machine: Machine = weakref.proxy(machine)
         self._any_order = any_order
         self._values: dict[Node, int] = {}
         self._distinct: dict[Node, int] = {}
@@ -62,11 +64,11 @@ class SchemaCompiler:
             raise GrammarError("no finite value satisfies the schema", pointer=self._contradiction(root))
         return self.value(root)
 
-    def _contradiction(self, root: Node) -> str:
+    def _contradiction(self, root: Node) -> Pointer:
         """Pointer of the deepest required place that is empty by itself."""
         from .object_needs import object_needs
 
-        expander, seen, node, place = self.expander, set[Node](), root, ""
+        expander, seen, node, place = self.expander, set[Node](), root, ROOT
         while node not in seen:
             seen.add(node)
             shapes = expander.expand(node)
@@ -208,7 +210,7 @@ def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[
     """What becomes of each keyword of the document; `only_refused` leaves out most of what is not refused."""
     limits = expander.limits
 
-    def probe(schema: Mapping[str, Json], base: str, pointer: str, scope: Scope) -> None:
+    def probe(schema: Mapping[str, Json], base: str, pointer: Pointer, scope: Scope) -> None:
         shapes = expander.expand(expander.nodes.place(schema, base, pointer, scope))
         for array in shapes.arrays:
             uniqueness(expander, array)
@@ -229,7 +231,7 @@ def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[
         try:
             _expand_everything(expander)
         except GrammarError as error:
-            yield Finding(error.pointer or "", "uniqueItems", "refused", error.reason, isinstance(error, LimitError))
+            yield Finding(Pointer(None, error.pointer or ""), "uniqueItems", "refused", error.reason, isinstance(error, LimitError))
 
 
 _COMBINING = frozenset({"contains", "not", "oneOf", "if", "dependentSchemas", "dependencies"})
@@ -266,8 +268,8 @@ def compile_schema(expander: Expander, whitespace: Whitespace, *, any_order: boo
         GrammarError: no value satisfies the schema, or it refers to itself in a circle.
         LimitError: a budget is reached.
     """
-    compiler = SchemaCompiler(expander, whitespace, any_order=any_order)
+    machine = Machine(whitespace, expander.limits)
     try:
-        return compiler.machine, compiler.start()
+        return machine, SchemaCompiler(expander, machine, any_order=any_order).start()
     except GrammarError as error:
         raise error.at("") from error

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import unquote, urldefrag
 
 from ..errors import GrammarError
+from .pointers import ROOT, Pointer
 from .uris import resolve as resolve_uri
 
 Json = Any
@@ -97,10 +98,6 @@ def draft_of(schema: Json, name: str | None = None) -> Draft:
     return Draft(number=number or _LATEST, declared=number is not None)
 
 
-def escape_pointer(part: str) -> str:
-    return part.replace("~", "~0").replace("/", "~1")
-
-
 # For each dynamic anchor that some resource on the way declared, the outermost of them: pairs (anchor, base URI), sorted. That is all
 # of the dynamic scope that a reference can ask for, so places of equal scope mean the same and recursion stays finite.
 Scope = tuple[tuple[str, str], ...]
@@ -129,7 +126,7 @@ class Target:
 
     schema: Json
     base: str
-    pointer: str
+    pointer: Pointer
 
 
 @dataclass(frozen=True)
@@ -141,7 +138,7 @@ class _Source:
     draft: Draft
 
 
-Children = Callable[[Json], Iterator[tuple[str, Json]]]
+Children = Callable[[Json], Iterator[tuple[tuple[str | int, ...], Json]]]
 
 
 class Document:
@@ -204,7 +201,7 @@ class Document:
 
     # --- references ------------------------------------------------------------------------------------------------
 
-    def resolve(self, reference: str, base: str, pointer: str) -> Target:
+    def resolve(self, reference: str, base: str, pointer: Pointer) -> Target:
         """Follows a `$ref`.
 
         Raises:
@@ -224,7 +221,7 @@ class Document:
             raise GrammarError(f"there is no anchor {fragment!r} for the reference {reference!r}", pointer=pointer)
         return anchor
 
-    def resolve_in_scope(self, keyword: str, reference: str, base: str, scope: Scope, pointer: str) -> Target:
+    def resolve_in_scope(self, keyword: str, reference: str, base: str, scope: Scope, pointer: Pointer) -> Target:
         """Follows a `$ref`, `$dynamicRef` or `$recursiveRef` met in a dynamic scope.
 
         Raises:
@@ -249,7 +246,7 @@ class Document:
         name = unquote(urldefrag(reference)[1])
         return "#" + name if name and target.schema.get("$dynamicAnchor") == name else None
 
-    def _walk(self, resource: Target, fragment: str, reference: str, pointer: str) -> Target:
+    def _walk(self, resource: Target, fragment: str, reference: str, pointer: Pointer) -> Target:
         schema, base, place = resource.schema, resource.base, resource.pointer
         for part in fragment.split("/")[1:]:
             part = part.replace("~1", "/").replace("~0", "~")
@@ -260,9 +257,9 @@ class Document:
                 schema = schema[int(part)]
             else:
                 raise GrammarError(
-                    f"the reference {reference!r} leads nowhere: there is no {part!r} in {place or 'the root'}", pointer=pointer
+                    f"the reference {reference!r} leads nowhere: there is no {part!r} in {str(place) or 'the root'}", pointer=pointer
                 )
-            place += "/" + escape_pointer(part)
+            place = place.child(part)
         return Target(schema, base, place)
 
     # --- index -----------------------------------------------------------------------------------------------------
@@ -305,9 +302,9 @@ class Document:
                 self._index(source, _containers)
 
     def _index(self, source: _Source, children: Children) -> None:
-        base, pointer = source.uri, source.uri
+        base, pointer = source.uri, Pointer(None, source.uri) if source.uri else ROOT
         self._resources.setdefault(base, Target(source.root, base, pointer))
-        stack: list[tuple[Json, str, str, Draft]] = [(source.root, base, pointer, source.draft)]
+        stack: list[tuple[Json, str, Pointer, Draft]] = [(source.root, base, pointer, source.draft)]
         while stack:
             schema, base, pointer, draft = stack.pop()
             inner = base
@@ -319,7 +316,7 @@ class Document:
                     if draft != self.draft:
                         self._drafts.setdefault(inner, draft)
                 self._index_place(schema, Target(schema, base, pointer), inner, draft, is_resource=is_resource)
-            stack.extend((x, inner, f"{pointer}/{k}", draft) for k, x in children(schema))
+            stack.extend((x, inner, pointer.child(*steps), draft) for steps, x in children(schema))
 
     def _index_place(self, schema: Mapping[str, Json], target: Target, base: str, draft: Draft, *, is_resource: bool) -> None:
         if is_resource:
@@ -338,25 +335,25 @@ class Document:
             self._dynamic.setdefault(base, {}).setdefault("#" + dynamic, target)
 
 
-def _subschemas(schema: Json) -> Iterator[tuple[str, Json]]:
-    """Subschemas of a schema, with their pointers from it."""
+def _subschemas(schema: Json) -> Iterator[tuple[tuple[str | int, ...], Json]]:
+    """Subschemas of a schema, with the steps to them."""
     if not isinstance(schema, dict):
         return
     for keyword, value in schema.items():
         if isinstance(value, dict):
             if keyword in _SCHEMA_MAPS:
-                yield from ((f"{keyword}/{escape_pointer(name)}", x) for name, x in value.items() if isinstance(x, dict))
+                yield from (((keyword, name), x) for name, x in value.items() if isinstance(x, dict))
             elif keyword in _SCHEMAS:
-                yield keyword, value
+                yield (keyword,), value
         elif isinstance(value, list) and keyword in _SCHEMA_LISTS:
-            yield from ((f"{keyword}/{i}", x) for i, x in enumerate(value) if isinstance(x, dict))
+            yield from (((keyword, i), x) for i, x in enumerate(value) if isinstance(x, dict))
 
 
-def _containers(value: Json) -> Iterator[tuple[str, Json]]:
+def _containers(value: Json) -> Iterator[tuple[tuple[str | int, ...], Json]]:
     """Everything in a value that may hold schemas: all but data."""
     if isinstance(value, list):
-        yield from ((str(i), x) for i, x in enumerate(value) if isinstance(x, list | Mapping))
+        yield from (((i,), x) for i, x in enumerate(value) if isinstance(x, list | Mapping))
     elif isinstance(value, dict):
         for key, x in value.items():
             if key not in _DATA and isinstance(x, list | Mapping):
-                yield escape_pointer(key), x
+                yield (key,), x

@@ -18,6 +18,7 @@ from ..regex import Language
 from .applicators import Always, AnyOf, Applicator, Conditional, Dependent, Never, OneOf, applicators
 from .interior import Interior
 from .nodes import EVERYTHING, NOTHING, Asserted, Node, Nodes, Place
+from .pointers import Pointer
 from .shapes import Shapes
 
 MAX_WAYS = 500  # ways to satisfy one place that evaluate different things
@@ -256,7 +257,7 @@ class Evaluation:
         return [way for way, members in chosen if members]
 
 
-def _product(left: list[Way], right: list[Way], pointer: str) -> list[Way]:
+def _product(left: list[Way], right: list[Way], pointer: Pointer) -> list[Way]:
     if len(left) * len(right) > 2 * MAX_WAYS:  # some may turn out to be dominated
         raise _too_many(pointer)
     met = dict.fromkeys(Way(a.nodes | b.nodes, a.evaluated | b.evaluated) for a in left for b in right)
@@ -280,5 +281,5 @@ def _merged(ways: list[Way], whole: Node) -> list[Way]:
     return ways
 
 
-def _too_many(pointer: str) -> LimitError:
+def _too_many(pointer: Pointer) -> LimitError:
     return LimitError(f"there are more than {MAX_WAYS} ways to evaluate different members or items", pointer=pointer)

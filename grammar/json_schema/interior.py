@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .document import Document, Draft, Scope
-from .keywords import child
 from .nodes import Node, Nodes, Place
+from .pointers import Pointer
 
 Json = Any
 
@@ -27,7 +27,7 @@ class Interior:
 
     schema: Mapping[str, Json]
     base: str
-    pointer: str
+    pointer: Pointer
     scope: Scope
     draft: Draft
     document: Document
@@ -50,7 +50,7 @@ class Interior:
 
     def at(self, subschema: Json, *parts: str | int) -> Node:
         """The place of a subschema."""
-        return self.nodes.place(subschema, self.base, child(self.pointer, *parts), self.scope)
+        return self.nodes.place(subschema, self.base, self.pointer.child(*parts), self.scope)
 
     def sub(self, keyword: str) -> Node:
         """The place of the subschema that is the value of a keyword; without the keyword it admits everything."""
@@ -66,6 +66,6 @@ class Interior:
 
     def follow(self, keyword: str) -> Node:
         """The place a reference keyword leads to."""
-        pointer = child(self.pointer, keyword)
+        pointer = self.pointer.child(keyword)
         target = self.document.resolve_in_scope(keyword, self.schema[keyword], self.base, self.scope, pointer)
         return self.nodes.place(target.schema, target.base, target.pointer, self.scope)

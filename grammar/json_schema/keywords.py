@@ -13,17 +13,24 @@ from typing import Any, NamedTuple
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from ..regex import Language
-from .document import EMPTY_SCOPE, Document, Draft, Scope, escape_pointer
+from .document import EMPTY_SCOPE, Document, Draft, Scope
 from .formats import FORMAT_NAMES
 from .numbers import exact
+from .pointers import ROOT, Pointer
 
 Json = Any
 
 MAX_COUNT = 1 << 30  # lengths and numbers of items beyond it are never reached; a larger maximum bounds nothing
 _AT_LEAST = frozenset({"minLength", "minItems", "minProperties", "minContains"})
-_NUMBERS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _COMPANIONS = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 TYPES = ("null", "boolean", "object", "array", "number", "integer", "string")
+NUMBER_KEYWORDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+STRING_KEYWORDS = ("minLength", "maxLength", "pattern", "format")
+ARRAY_KEYWORDS = ("items", "prefixItems", "additionalItems", "contains", "minItems", "maxItems", "uniqueItems")
+OBJECT_KEYWORDS = (
+    "properties", "patternProperties", "additionalProperties", "propertyNames", "required", "minProperties", "maxProperties",
+    "dependentRequired", "dependentSchemas", "dependencies", "unevaluatedProperties",
+)  # fmt: skip
 SCHEMA_MAPS = ("properties", "patternProperties", "dependentSchemas")
 SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
 SCHEMAS = (
@@ -125,6 +132,7 @@ VALUE_CHECKS: dict[str, Callable[[Json], str | None]] = {
     "properties": _object, "patternProperties": _object, "dependentSchemas": _object,
     "allOf": _schemas, "anyOf": _schemas, "oneOf": _schemas, "prefixItems": _array,
 }  # fmt: skip
+IN_PLACE = ("allOf", "anyOf", "oneOf", "not", "if", "then", "else", "dependentSchemas", "dependencies")  # apply to the same value
 # Values that need no closer look: whether or not the draft knows the keyword, nothing is refused.
 _PLAIN: dict[str, Callable[[Json], bool]] = {
     "type": lambda x: isinstance(x, str) and x in TYPES,
@@ -138,51 +146,68 @@ _PLAIN: dict[str, Callable[[Json], bool]] = {
 }
 # Keywords whose meaning depends on other places, so that what they ask for may turn out to be unsupported.
 _COMBINED = (
-    "uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "dependentSchemas", "contains", "patternProperties",
+    "uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "dependentSchemas", "contains", "patternProperties", "propertyNames",
     "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
+_FEW = 100  # arrays and objects of an `enum` that are no burden
 KNOWN = frozenset(VALUE_CHECKS) | frozenset(SCHEMAS)
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def types_of(schema: Mapping[str, Json]) -> set[str]:
+    """The types that `type` and `nullable` admit."""
+    given = schema.get("type")
+    types: set[str] = set(TYPES) if given is None else {given} if isinstance(given, str) else set(given)
+    if schema.get("nullable") is True:
+        types.add("null")
+    return types
 
 
 class Finding(NamedTuple):
     """What becomes of one keyword at one place. `over_limit` tells that a budget and not a missing feature refused it."""
 
-    pointer: str
+    place: Pointer
     keyword: str
     status: str  # "enforced", "annotation" or "refused"
     reason: str
     over_limit: bool = False
 
-
-def child(pointer: str, keyword: str, part: str | int | None = None) -> str:
-    """Pointer of the value of a keyword, or of a part of it."""
-    if part is None:
-        return f"{pointer}/{escape_pointer(keyword)}"
-    return f"{pointer}/{keyword}/{escape_pointer(part) if isinstance(part, str) else part}"
+    @property
+    def pointer(self) -> str:
+        """The place as RFC 6901 writes it."""
+        return str(self.place)
 
 
-def subschemas(schema: Mapping[str, Json], pointer: str, draft: Draft) -> Iterator[tuple[str, Json]]:
-    """Subschemas that assert something, with their pointers."""
+class Subschema(NamedTuple):
+    """A schema inside another, under one of its keywords."""
+
+    keyword: str
+    place: Pointer
+    schema: Json
+
+
+def subschemas(schema: Mapping[str, Json], pointer: Pointer, draft: Draft) -> Iterator[Subschema]:
+    """Subschemas that assert something."""
     for key in SCHEMA_MAPS:
         if isinstance(schema.get(key), dict) and draft.has(key):
-            yield from ((child(pointer, key, name), s) for name, s in schema[key].items())
+            yield from (Subschema(key, pointer.child(key, name), s) for name, s in schema[key].items())
     for key in SCHEMA_LISTS:
         if isinstance(schema.get(key), list) and draft.has(key):
-            yield from ((child(pointer, key, i), s) for i, s in enumerate(schema[key]))
+            yield from (Subschema(key, pointer.child(key, i), s) for i, s in enumerate(schema[key]))
     for key in SCHEMAS:
         if key not in schema or not draft.has(key) or (key in ("then", "else") and "if" not in schema):
             continue
         value = schema[key]
         if key == "items" and isinstance(value, list):
-            yield from ((child(pointer, key, i), s) for i, s in enumerate(value))
+            yield from (Subschema(key, pointer.child(key, i), s) for i, s in enumerate(value))
         else:
-            yield child(pointer, key), value
-    if isinstance(schema.get("dependencies"), dict):
-        yield from ((child(pointer, "dependencies", n), s) for n, s in schema["dependencies"].items() if not isinstance(s, list))
+            yield Subschema(key, pointer.child(key), value)
+    key = "dependencies"
+    if isinstance(schema.get(key), dict):
+        yield from (Subschema(key, pointer.child(key, n), s) for n, s in schema[key].items() if not isinstance(s, list))
 
 
-Probe = Callable[[Mapping[str, Json], str, str, Scope], None]
+Probe = Callable[[Mapping[str, Json], str, Pointer, Scope], None]
 
 
 def check(document: Document, limits: Limits, probe: Probe, *, only_refused: bool = False) -> Iterator[Finding]:
@@ -202,19 +227,39 @@ def check(document: Document, limits: Limits, probe: Probe, *, only_refused: boo
         walk = _Walk(document, limits, only_refused)  # now that the first reference has indexed the anchors, the root is entered with them
         findings = list(walk.run())
     yield from findings
+    if any(finding.status == "refused" for finding in findings):
+        return  # what is malformed cannot be combined
     for schema, base, pointer, scope, keyword in walk.probes:
         try:
             probe(schema, base, pointer, scope)
         except GrammarError as error:
-            yield Finding(error.pointer or child(pointer, keyword), keyword, "refused", error.reason, isinstance(error, LimitError))
+            place = pointer.child(keyword) if error.pointer is None else Pointer(None, error.pointer)
+            yield Finding(place, keyword, "refused", error.reason, isinstance(error, LimitError))
 
 
 class _Reference(NamedTuple):
     """A reference and the place it leads to, as (identity, outer dynamic scope)."""
 
     target: tuple[int, Scope]
-    pointer: str
+    pointer: Pointer
     keyword: str
+
+
+class _Visit(NamedTuple):
+    """A schema to look at.
+
+    Attributes:
+        schema, base, pointer, scope: as in `nodes.Place`.
+        depth: how many schemas it is inside of.
+        alone: whether values are judged by it alone, and not only together with what applies it in place.
+    """
+
+    schema: Json
+    base: str
+    pointer: Pointer
+    scope: Scope
+    depth: int
+    alone: bool
 
 
 class _Walk:
@@ -225,62 +270,71 @@ class _Walk:
         self._limits = limits
         self._only_refused = only_refused
         self._seen: set[tuple[int, Scope]] = set()
+        self._alone: set[tuple[int, Scope]] = set()
         self._found: set[int] = set()
         self._references: dict[tuple[int, Scope], list[_Reference]] = {}
-        self._stack: list[tuple[Json, str, str, Scope, int]] = [(document.root, "", "", EMPTY_SCOPE, 0)]
-        self.probes: list[tuple[Mapping[str, Json], str, str, Scope, str]] = []
+        self._stack = [_Visit(document.root, "", ROOT, EMPTY_SCOPE, 0, True)]
+        self.probes: list[tuple[Mapping[str, Json], str, Pointer, Scope, str]] = []
 
     def run(self) -> Iterator[Finding]:
         while self._stack:
-            schema, base, pointer, scope, depth = self._stack.pop()
-            if isinstance(schema, dict):
-                if (id(schema), scope) not in self._seen:
-                    self._seen.add((id(schema), scope))
-                    self._check_budget(pointer, depth)
-                    yield from self._place(schema, base, pointer, scope, depth)
-            elif not isinstance(schema, bool):
-                yield Finding(pointer, "", "refused", f"a schema must be an object or a boolean, not {type(schema).__name__}")
+            visit = self._stack.pop()
+            if isinstance(visit.schema, dict):
+                key = (id(visit.schema), visit.scope)
+                first = key not in self._seen
+                if first or (visit.alone and key not in self._alone):
+                    self._seen.add(key)
+                    if visit.alone:
+                        self._alone.add(key)
+                    self._check_budget(visit.pointer, visit.depth)
+                    yield from self._place(visit, first)
+            elif not isinstance(visit.schema, bool):
+                yield Finding(visit.pointer, "", "refused", f"a schema must be an object or a boolean, not {type(visit.schema).__name__}")
         circle = self._circle()
         if circle is not None:
             yield Finding(circle.pointer, circle.keyword, "refused", "the references lead in a circle")
 
-    def _check_budget(self, pointer: str, depth: int) -> None:
+    def _check_budget(self, pointer: Pointer, depth: int) -> None:
         limits = self._limits
         if len(self._seen) > limits.max_steps:
             raise LimitError(f"the schema has more than {limits.max_steps} places (max_steps)", pointer=pointer)
         if depth > limits.max_schema_depth:
             raise LimitError(f"the schema is nested deeper than {limits.max_schema_depth} (max_schema_depth)", pointer=pointer)
 
-    def _place(self, schema: Mapping[str, Json], outer: str, pointer: str, outer_scope: Scope, depth: int) -> Iterator[Finding]:
+    def _place(self, visit: _Visit, first: bool) -> Iterator[Finding]:
+        schema, outer, pointer, outer_scope, depth, alone = visit
         document = self._document
         base = document.base_of(schema, outer)
         draft, scope = document.draft_at(base), document.enter(outer_scope, base)
         only_ref = draft.ref_hides_siblings and isinstance(schema.get("$ref"), str)
-        fine = True
-        for keyword, value in schema.items():
-            if self._only_refused and (keyword not in KNOWN or (keyword in _PLAIN and _PLAIN[keyword](value))):
-                continue
-            finding = _finding(keyword, schema, pointer, draft, self._limits, only_ref)
-            fine &= finding.status != "refused"
-            if id(schema) not in self._found:
-                yield finding
-        self._found.add(id(schema))
-        for keyword in REFERENCES:
-            reference = schema.get(keyword)
-            if isinstance(reference, str) and draft.has(keyword):
-                try:
-                    target = document.resolve_in_scope(keyword, reference, base, scope, child(pointer, keyword))
-                except GrammarError as error:
-                    fine = False
-                    yield Finding(error.pointer or pointer, keyword, "refused", error.reason)
-                else:
-                    self._stack.append((target.schema, target.base, target.pointer, scope, depth))
-                    link = _Reference((id(target.schema), scope), child(pointer, keyword), keyword)
-                    self._references.setdefault((id(schema), outer_scope), []).append(link)
-        if not only_ref:
-            self._stack.extend((s, base, p, scope, depth + 1) for p, s in subschemas(schema, pointer, draft))
-            if fine:
-                self.probes.extend((schema, outer, pointer, outer_scope, k) for k in _COMBINED if k in schema)
+        if id(schema) not in self._found:
+            self._found.add(id(schema))
+            for keyword, value in schema.items():
+                if not self._only_refused or (keyword in KNOWN and not (keyword in _PLAIN and _PLAIN[keyword](value))):
+                    yield _finding(keyword, schema, pointer, draft, self._limits, only_ref)
+        references = [k for k in REFERENCES if isinstance(schema.get(k), str) and draft.has(k)]
+        # a schema that is nothing but a reference is the one it leads to
+        passes_on = only_ref or (len(references) == 1 and not any(k in KNOWN for k in schema if k != references[0]))
+        for keyword in references:
+            try:
+                target = document.resolve_in_scope(keyword, schema[keyword], base, scope, pointer.child(keyword))
+            except GrammarError as error:
+                yield Finding(pointer.child(keyword), keyword, "refused", error.reason)
+            else:
+                self._stack.append(_Visit(target.schema, target.base, target.pointer, scope, depth, alone and passes_on))
+                link = _Reference((id(target.schema), scope), pointer.child(keyword), keyword)
+                self._references.setdefault((id(schema), outer_scope), []).append(link)
+        if only_ref:
+            return
+        if first:
+            inner = subschemas(schema, pointer, draft)
+            self._stack.extend(_Visit(s.schema, base, s.place, scope, depth + 1, s.keyword not in IN_PLACE) for s in inner)
+        if alone and not passes_on:
+            combined = next((k for k in (*references, *_COMBINED) if k in schema), None)
+            if combined is None and _lists_many(schema):
+                combined = "enum"
+            if combined is not None:
+                self.probes.append((schema, outer, pointer, outer_scope, combined))
 
     def _circle(self) -> _Reference | None:
         """A reference that closes a circle of nothing but references. (Circles through other keywords are found by the probes.)"""
@@ -304,6 +358,11 @@ class _Walk:
         return None
 
 
+def _lists_many(schema: Mapping[str, Json]) -> bool:
+    values = schema.get("enum")
+    return isinstance(values, list) and len(values) > _FEW and any(isinstance(value, list | Mapping) for value in values)
+
+
 def _check_values(keyword: str, value: Json) -> None:
     """Raises GrammarError for a pattern that is not supported, or a value that no text can spell."""
     if keyword == "pattern":
@@ -317,14 +376,14 @@ def _check_values(keyword: str, value: Json) -> None:
                 Language.literal(scalar)
             elif _is_number(scalar):
                 exact(scalar)
-    elif keyword in _NUMBERS and not isinstance(value, bool):
+    elif keyword in NUMBER_KEYWORDS and not isinstance(value, bool):
         exact(value)
     elif keyword in _AT_LEAST and value > MAX_COUNT:
         raise LimitError(f"'{keyword}' is above {MAX_COUNT}")
 
 
 def _finding(
-    keyword: str, schema: Mapping[str, Json], pointer: str, draft: Draft, limits: Limits, only_ref: bool
+    keyword: str, schema: Mapping[str, Json], pointer: Pointer, draft: Draft, limits: Limits, only_ref: bool
 ) -> Finding:
     value = schema[keyword]
     companion = _COMPANIONS.get(keyword)
@@ -332,19 +391,19 @@ def _finding(
         return Finding(pointer, keyword, "annotation", "" if keyword in ANNOTATIONS else "not an assertion of this draft")
     problem = VALUE_CHECKS.get(keyword, _anything)(value)
     if problem is not None:
-        return Finding(child(pointer, keyword), keyword, "refused", f"'{keyword}' {problem}")
+        return Finding(pointer.child(keyword), keyword, "refused", f"'{keyword}' {problem}")
     if companion is not None and companion not in schema:
         return Finding(pointer, keyword, "annotation", f"without '{companion}' it asserts nothing")
     if keyword == "enum" and len(value) > limits.max_enum:
-        return Finding(child(pointer, keyword), keyword, "refused", f"'enum' has more than {limits.max_enum} values (max_enum)", True)
+        return Finding(pointer.child(keyword), keyword, "refused", f"'enum' has more than {limits.max_enum} values (max_enum)", True)
     if keyword == "$recursiveRef" and value != "#":
-        return Finding(child(pointer, keyword), keyword, "refused", "'$recursiveRef' must be '#'")
+        return Finding(pointer.child(keyword), keyword, "refused", "'$recursiveRef' must be '#'")
     if keyword == "format" and value not in FORMAT_NAMES:
         return Finding(pointer, keyword, "annotation", f"the format {value!r} is not known")
     try:
         _check_values(keyword, value)
     except GrammarError as error:
-        return Finding(child(pointer, keyword), keyword, "refused", str(error), isinstance(error, LimitError))
+        return Finding(pointer.child(keyword), keyword, "refused", str(error), isinstance(error, LimitError))
     return Finding(pointer, keyword, "enforced", "")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LimitError
 from ..regex import Language
-from .expand import members
+from .emptiness import members
 from .nodes import NOTHING, Node
 from .shapes import ObjectShape
 
@@ -90,6 +90,8 @@ class Names:
         limits = expander.limits
         languages = dict.fromkeys(language for m in shape.members for language, _ in m.patterns)
         languages.update(dict.fromkeys(w.names for w in shape.witnesses))
+        if len(languages) > 8 * _MAX_CLASSES:
+            raise LimitError(f"there are more than {8 * _MAX_CLASSES} name patterns", pointer=shape.pointer)
         if not languages and shape.names is None:
             node = expander.nodes.all_of(m.additional for m in shape.members)
             return ((NameClass(None, node, self._invites),) if node is not NOTHING else ()), ()

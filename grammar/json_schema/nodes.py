@@ -7,18 +7,26 @@ so recursion in a schema costs nothing until it is used.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
+from itertools import count
 from typing import Any
 
 from .document import EMPTY_SCOPE, Scope
+from .pointers import ROOT, Pointer
 
 Json = Any
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Node:
-    """Base of expressions. Interned: identity is equality."""
+    """Base of expressions. Interned: identity is equality.
+
+    Attributes:
+        serial: counts the expressions of a grammar, so that what is made of them does not depend on hashes.
+    """
+
+    serial: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -38,13 +46,13 @@ class Place(Node):
     Attributes:
         schema: the object.
         base: base URI outside of it, to which its own identifier is relative.
-        pointer: RFC 6901 pointer from the root of the document, for messages.
+        pointer: where it stands, for messages.
         scope: the dynamic scope it is reached in, see `document.Scope`.
     """
 
     schema: Mapping[str, Json]
     base: str
-    pointer: str
+    pointer: Pointer
     scope: Scope
 
 
@@ -60,12 +68,14 @@ class Constant(Node):
     """One JSON value."""
 
     value: Json
-    pointer: str
+    pointer: Pointer
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class And(Node):
-    parts: frozenset[Node]
+    """All of the parts, in the order of their serials."""
+
+    parts: tuple[Node, ...]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -97,30 +107,8 @@ EVERYTHING = Everything()
 NOTHING = Nothing()
 
 
-def canonical(value: Json) -> Json:
-    """A hashable form in which equal JSON values are equal: 1 == 1.0, but 1 != true; key order does not count."""
-    done: dict[int, Json] = {}
-    stack: list[tuple[Json, bool]] = [(value, False)]
-    while stack:
-        item, ready = stack.pop()
-        if isinstance(item, list):
-            if not ready:
-                stack.append((item, True))
-                stack.extend((x, False) for x in item)
-            else:
-                done[id(item)] = ("array", tuple(_leaf(x, done) for x in item))
-        elif isinstance(item, Mapping):
-            if not ready:
-                stack.append((item, True))
-                stack.extend((x, False) for x in item.values())
-            else:
-                done[id(item)] = ("object", frozenset((k, _leaf(x, done)) for k, x in item.items()))
-    return _leaf(value, done)
-
-
-def _leaf(value: Json, done: dict[int, Json]) -> Json:
-    if isinstance(value, list | Mapping):
-        return done[id(value)]
+def scalar_key(value: Json) -> Json:
+    """A hashable form in which equal scalars are equal: 1 == 1.0, but 1 != true."""
     if isinstance(value, bool) or value is None:
         return ("literal", value)
     if isinstance(value, int | float | Decimal):
@@ -128,12 +116,42 @@ def _leaf(value: Json, done: dict[int, Json]) -> Json:
     return ("string", value)
 
 
+class _Values:
+    """Keys of JSON values in which equal values are equal; key order does not count. Equal arrays and objects share a number, which is
+    remembered, so that the key of a part of a known value costs nothing."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Json, int] = {}
+        self._known: dict[int, tuple[Json, Json]] = {}  # by identity: the key, and the value that keeps its identity
+
+    def key(self, value: Json) -> Json:
+        stack = [value]
+        while stack:
+            item = stack[-1]
+            if not isinstance(item, list | Mapping) or id(item) in self._known:
+                stack.pop()
+                continue
+            parts = item if isinstance(item, list) else list(item.values())
+            waiting = [part for part in parts if isinstance(part, list | Mapping) and id(part) not in self._known]
+            if waiting:
+                stack.extend(waiting)
+                continue
+            stack.pop()
+            keys = [self._part(part) for part in parts]
+            shape: Json = tuple(keys) if isinstance(item, list) else frozenset(zip(item, keys, strict=True))
+            self._known[id(item)] = (("nested", self._numbers.setdefault(shape, len(self._numbers))), item)
+        return self._part(value)
+
+    def _part(self, value: Json) -> Json:
+        return self._known[id(value)][0] if isinstance(value, list | Mapping) else scalar_key(value)
+
+
 def covers(a: Node, b: Node) -> bool:
     """Whether `b` is inside `a` because it says all that `a` says (False may also mean "not known")."""
     if a is b or a is EVERYTHING or b is NOTHING:
         return True
-    parts = b.parts if isinstance(b, And) else frozenset((b,))
-    return a.parts <= parts if isinstance(a, And) else a in parts
+    parts = b.parts if isinstance(b, And) else (b,)
+    return all(part in parts for part in a.parts) if isinstance(a, And) else a in parts
 
 
 class Nodes:
@@ -144,13 +162,15 @@ class Nodes:
         self._asserted: dict[Place, Asserted] = {}
         self._requirements: dict[str, Mapping[str, Json]] = {}
         self._constants: dict[Json, Constant] = {}
-        self._and: dict[frozenset[Node], And] = {}
+        self._values = _Values()
+        self._serials = count(1)
+        self._and: dict[tuple[Node, ...], And] = {}
         self._or: dict[tuple[Node, ...], Or] = {}
         self._one: dict[tuple[Node, ...], One] = {}
         self._sole: dict[tuple[Node, tuple[Node, ...]], Sole] = {}
         self._not: dict[Node, Node] = {}
 
-    def place(self, schema: Json, base: str, pointer: str, scope: Scope = EMPTY_SCOPE) -> Node:
+    def place(self, schema: Json, base: str, pointer: Pointer, scope: Scope = EMPTY_SCOPE) -> Node:
         """A schema object or a boolean schema. Objects are told apart by identity, so the document must stay alive."""
         if schema is True:
             return EVERYTHING
@@ -161,25 +181,25 @@ class Nodes:
         key = (id(schema), base, scope)
         node = self._places.get(key)
         if node is None:
-            node = self._places[key] = Place(schema, base, pointer, scope)
+            node = self._places[key] = Place(schema, base, pointer, scope, serial=next(self._serials))
         return node
 
     def having(self, name: str) -> Node:
         """Objects that have a member `name`."""
         schema = self._requirements.setdefault(name, {"type": "object", "required": [name]})
-        return self.place(schema, "", "")
+        return self.place(schema, "", ROOT)
 
     def asserted(self, place: Place) -> Asserted:
         node = self._asserted.get(place)
         if node is None:
-            node = self._asserted[place] = Asserted(place)
+            node = self._asserted[place] = Asserted(place, serial=next(self._serials))
         return node
 
-    def constant(self, value: Json, pointer: str) -> Node:
-        key = canonical(value)
+    def constant(self, value: Json, pointer: Pointer) -> Node:
+        key = self._values.key(value)
         node = self._constants.get(key)
         if node is None:
-            node = self._constants[key] = Constant(value, pointer)
+            node = self._constants[key] = Constant(value, pointer, serial=next(self._serials))
         return node
 
     def all_of(self, parts: Iterable[Node]) -> Node:
@@ -188,7 +208,7 @@ class Nodes:
             if part is NOTHING:
                 return NOTHING
             if isinstance(part, And):
-                flat |= part.parts
+                flat.update(part.parts)
             elif part is not EVERYTHING:
                 flat.add(part)
         if not flat:
@@ -197,10 +217,10 @@ class Nodes:
             return next(iter(flat))
         if any(self._not.get(part) in flat for part in flat):
             return NOTHING
-        key = frozenset(flat)
+        key = tuple(sorted(flat, key=lambda part: part.serial))
         node = self._and.get(key)
         if node is None:
-            node = self._and[key] = And(key)
+            node = self._and[key] = And(key, serial=next(self._serials))
         return node
 
     def any_of(self, parts: Iterable[Node]) -> Node:
@@ -219,7 +239,7 @@ class Nodes:
             return key[0]
         node = self._or.get(key)
         if node is None:
-            node = self._or[key] = Or(key)
+            node = self._or[key] = Or(key, serial=next(self._serials))
         return node
 
     def one_of(self, parts: tuple[Node, ...]) -> Node:
@@ -227,7 +247,7 @@ class Nodes:
             return parts[0]
         node = self._one.get(parts)
         if node is None:
-            node = self._one[parts] = One(parts)
+            node = self._one[parts] = One(parts, serial=next(self._serials))
         return node
 
     def sole(self, part: Node, others: tuple[Node, ...]) -> Node:
@@ -240,7 +260,7 @@ class Nodes:
         key = (part, others)
         node = self._sole.get(key)
         if node is None:
-            node = self._sole[key] = Sole(part, others)
+            node = self._sole[key] = Sole(part, others, serial=next(self._serials))
         return node
 
     def negation(self, part: Node) -> Node:
@@ -252,5 +272,20 @@ class Nodes:
             return part.part
         node = self._not.get(part)
         if node is None:
-            node = self._not[part] = Not(part)
+            node = self._not[part] = Not(part, serial=next(self._serials))
         return node
+
+
+def pointer_of(node: Node) -> Pointer:
+    """Where an expression stands in the schema, for messages: the place of its first part."""
+    while True:
+        if isinstance(node, Place | Constant):
+            return node.pointer
+        if isinstance(node, Asserted):
+            return node.place.pointer
+        if isinstance(node, Not | Sole):
+            node = node.part
+        elif isinstance(node, And | Or | One):
+            node = node.parts[0]
+        else:
+            return ROOT

@@ -38,6 +38,8 @@ def exact(value: Number) -> Fraction:
     Raises GrammarError for infinities, NaN and fractions without a finite decimal spelling, LimitError for a number with
     more than `MAX_DIGITS` digits on one side of the point.
     """
+    if type(value) is int and value.bit_length() <= MAX_DIGITS:
+        return Fraction(value)
     if isinstance(value, float):
         value = Decimal(repr(value))
     if isinstance(value, Decimal):

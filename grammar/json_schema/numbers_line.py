@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from math import lcm
 
 from .numbers_divisors import Grid, GridBasis, basis
 
@@ -47,7 +48,9 @@ class Line:
 
     @classmethod
     def values(cls, values: Iterable[Fraction]) -> Line:
-        cuts = tuple(sorted(set(values)))
+        distinct = set(values)
+        scale = lcm(*{value.denominator for value in distinct})  # to compare integers, which is faster
+        cuts = tuple(sorted(distinct, key=lambda value: value.numerator * (scale // value.denominator)))
         return cls(NO_GRIDS, cuts, (True,) * len(cuts), (NOWHERE,) * (len(cuts) + 1))
 
     @classmethod

@@ -5,14 +5,14 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 
-from ..languages import Edge
+from ..languages import MAX_CODE_POINT, Edge, Run
 from ..limits import Limits
 from .budget import Budget
 from .charset import CharSet
 from .counting import count_strings, shortest, tail_length_bits
 from .derivative import locate, row
 from .emptiness import is_live
-from .nodes import ANYTHING, EMPTY, Node
+from .nodes import ANYTHING, EMPTY, KIND_ALT, KIND_CAT, KIND_CHARS, KIND_REP, Node
 
 
 class RegexAutomaton:
@@ -77,6 +77,16 @@ class RegexAutomaton:
             return None
         return edges[index][2]
 
+    def run(self, q: int) -> Run | None:
+        node = self._nodes[q]
+        ways = node.items if node.kind == KIND_ALT else (node,)
+        heads = [way.items[0] if way.kind == KIND_CAT else way for way in ways if way.positive]
+        runs = [(head.hi, body.chars) for head in heads if head.kind == KIND_REP for body in _single(head.items[0])]
+        if not runs:
+            return None
+        count, chars = max(runs, key=lambda found: (found[0] or MAX_CODE_POINT) * found[1].size)
+        return Run(chars.ranges, count)
+
     def tail_count(self, q: int, cap: int) -> int | None:
         return count_strings(self._nodes[q], cap, self._budget)
 
@@ -103,3 +113,8 @@ class RegexAutomaton:
                 self._lows.append(None)
                 self._numbers[node.uid] = number
             return number
+
+
+def _single(body: Node) -> list[Node]:
+    """The parts of the body of a repetition that are one character."""
+    return [part for part in (body.items if body.kind == KIND_ALT else (body,)) if part.kind == KIND_CHARS]

@@ -175,12 +175,9 @@ class EcmaParser(Parser):
         body = self.text[self.pos + 1 : end]
         self.pos = end + 1
         key, equals, value = body.partition("=")
-        if equals:
-            found = properties.category(value) if key in ("General_Category", "gc") else None
-        else:
-            found = properties.category(body) or properties.binary_property(body)
+        found = properties.unicode_property(key, value if equals else None)
         if found is None:
-            raise self.error("a Unicode property is unknown or not supported", start)
+            raise self.error(f"there is no Unicode property {body}", start)
         return found
 
     def char_class(self) -> CharSet:

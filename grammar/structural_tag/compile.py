@@ -153,7 +153,7 @@ class _Compiler:
         assert isinstance(document, Document)
         any_order = node.property_order == "any"
         expander = Expander(document, self._limits)
-        compiler = SchemaCompiler(expander, self._parts.whitespace, any_order=any_order, machine=self._machine)
+        compiler = SchemaCompiler(expander, self._machine, any_order=any_order)
         value = Element(VALUE, compiler.root_value(), int(self._machine.table[WS_OUTER_BEFORE]))
         after = int(self._machine.table[WS_OUTER_AFTER])
         return (value,) if after == FINAL_ROW else (value, Element(LEAF, after))

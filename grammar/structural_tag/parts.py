@@ -14,6 +14,7 @@ from ..json_schema.compile import check_schema
 from ..json_schema.document import Document, draft_of
 from ..json_schema.expand import Expander
 from ..json_schema.keywords import Finding, raise_refused
+from ..json_schema.pointers import Pointer
 from ..limits import Limits
 from ..regex import Language
 from ..whitespace import Whitespace
@@ -49,7 +50,8 @@ class Parts:
     def findings(self) -> Iterator[Finding]:
         """What becomes of each keyword of the schemas."""
         for base, document in self._schemas:
-            yield from (finding._replace(pointer=base + finding.pointer) for finding in check_schema(Expander(document, self._limits)))
+            for finding in check_schema(Expander(document, self._limits)):
+                yield finding._replace(place=Pointer(None, base + finding.pointer))
 
     def _read(self, node: Node) -> Part | None:
         if isinstance(node, Regex):

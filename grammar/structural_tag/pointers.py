@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from ..json_schema.document import escape_pointer
-
 
 def child(pointer: str, *parts: str | int) -> str:
     """The pointer of a place inside another one."""
-    return pointer + "".join("/" + escape_pointer(str(part)) for part in parts)
+    return pointer + "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)

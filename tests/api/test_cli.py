@@ -144,6 +144,45 @@ def test_check_tells_an_invalid_instance(schema_file: Path, capsys: pytest.Captu
     assert 'INVALID  {"ok": 1}' in capsys.readouterr().out
 
 
+def test_check_tells_where_an_instance_fails_and_what_was_expected(capsys: pytest.CaptureFixture[str]):
+    schema = '{"type": "object", "properties": {"colour": {"enum": ["red", "green"]}}}'
+    assert main(["check", schema, '{\n  "colour": "blue"}']) == 1
+    shown = capsys.readouterr().out
+    assert "at        /colour (line 2, column 14)" in shown
+    assert 'expected  "green" or "red"' in shown
+    assert 'found     blue"}' in shown
+
+
+def test_check_shows_the_keywords_of_a_refused_schema(capsys: pytest.CaptureFixture[str]):
+    assert main(["check", '{"type": "object", "minProperties": -1}']) == 2
+    shown = capsys.readouterr()
+    assert "/minProperties" in shown.out
+    assert "refused" in shown.out
+    assert one_line(shown.err)
+
+
+def test_check_refuses_a_contradiction_without_any_instance(capsys: pytest.CaptureFixture[str]):
+    assert main(["check", '{"properties": {"a": false}, "required": ["a"], "type": "object"}']) == 2
+    assert "no finite value" in capsys.readouterr().err
+
+
+def test_check_for_machines(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"[1, null]")))
+    assert main(["check", "--json", '{"items": {"type": "integer"}, "titel": "x"}', "[1]", "-"]) == 1
+    shown = json.loads(capsys.readouterr().out)
+    assert {"pointer": "", "keyword": "items", "status": "enforced", "reason": ""} in shown["keywords"]
+    assert [k["status"] for k in shown["keywords"] if k["keyword"] == "titel"] == ["annotation"]
+    good, bad = shown["instances"]
+    assert good == {"source": "[1]", "valid": True, "failure": None}
+    assert (bad["valid"], bad["failure"]["pointer"], bad["failure"]["column"]) == (False, "/1", 5)
+    assert bad["failure"]["rest"] == "null]"
+
+
+def test_check_reads_stdin_once(capsys: pytest.CaptureFixture[str]):
+    assert main(["check", "-", "-"]) == 2
+    assert "stdin" in capsys.readouterr().err
+
+
 def test_check_does_not_mind_the_order_of_keys(capsys: pytest.CaptureFixture[str]):
     schema = '{"properties": {"a": {"type": "null"}, "b": {"type": "null"}}, "type": "object"}'
     assert main(["check", schema, '{"b": null, "a": null}']) == 0

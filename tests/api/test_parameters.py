@@ -178,5 +178,6 @@ def test_penalties_bias_and_lengths_in_a_real_answer(server: Server):
         assert not banned.choices[0].text.startswith(logprobs.tokens[0])
         echoed = real.completions.create(**asked, echo=True)
         assert echoed.choices[0].text == "One two" + plain.choices[0].text
-        long = real.completions.create(**asked | {"max_tokens": 12}, extra_body={"min_tokens": 12, "repetition_penalty": 1.3})
+        asked["max_tokens"] = 12
+        long = real.completions.create(**asked, extra_body={"min_tokens": 12, "repetition_penalty": 1.3})
         assert long.usage and long.usage.completion_tokens == 12

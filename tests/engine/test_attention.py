@@ -63,8 +63,8 @@ def test_logits_equal_those_of_transformers(config, dtype, tolerance):
         batch = build(step, torch.device("cpu"))
         logits = runner.forward(batch)
         stops = {chunk.request_id: chunk.start + len(chunk.token_ids) for chunk in step.chunks}
-        for row, request_id in enumerate(batch.sampling_ids):
-            torch.testing.assert_close(logits[row], expected[int(request_id)][stops[request_id] - 1], atol=tolerance, rtol=1e-4)
+        for row, chunk in enumerate(batch.sampling):
+            torch.testing.assert_close(logits[row], expected[int(chunk.request_id)][stops[chunk.request_id] - 1], atol=tolerance, rtol=1e-4)
 
 
 def steps(sequences):
@@ -93,7 +93,7 @@ def test_what_paged_attention_lacks_is_refused(extras):
     module = torch.nn.Module()
     module.layer_idx = 0  # type: ignore[assignment]
     tensor = torch.zeros(1, 2, 3, 4)
-    arguments = {"attention_mask": None, "formcast_step": None, **extras}
+    arguments = {"attention_mask": None, **extras}
     with pytest.raises(UnsupportedModel):
         paged_attention_forward(module, tensor, tensor, tensor, **arguments)  # type: ignore[arg-type]
 

@@ -19,6 +19,8 @@ from formcast.engine.request import InvalidRequest, Request, RequestOutput, Samp
         ("temperature", "1"),
         ("top_p", 0.0),
         ("top_p", 1.1),
+        ("typical_p", 0.0),
+        ("typical_p", 1.1),
         ("top_k", -1),
         ("top_k", 1.5),
         ("min_p", -0.1),

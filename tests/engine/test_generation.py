@@ -85,19 +85,19 @@ def test_a_token_the_mask_allowed_but_the_cursor_refuses_is_an_error():
 
 def test_an_end_token_is_held_back_by_the_mask_until_min_tokens():
     made = generation(Script((frozenset({97, EOS}), frozenset({EOS}))), min_tokens=2)
-    assert made.row().mask.tolist() == mask_of([97]).tolist()  # type: ignore[union-attr]
+    assert made.rows(())[0].mask.tolist() == mask_of([97]).tolist()  # type: ignore[union-attr]
     made.take(97)
-    assert made.row().mask.tolist() == mask_of([EOS]).tolist()  # type: ignore[union-attr]
+    assert made.rows(())[0].mask.tolist() == mask_of([EOS]).tolist()  # type: ignore[union-attr]
 
 
 def test_a_free_row_forbids_end_tokens_until_min_tokens():
     made = generation(min_tokens=1, stop_token_ids=[5])
-    token_ids, _, _, biases = made.row().edits.arrays()  # type: ignore[union-attr]
+    token_ids, _, _, biases = made.rows(())[0].edits.arrays()  # type: ignore[union-attr]
     assert set(token_ids.tolist()) == {EOS, 5} and (biases == -float("inf")).all()
     made.take(97)
-    assert (made.row().edits.arrays()[3] == 0).all()  # type: ignore[union-attr]
+    assert (made.rows(())[0].edits.arrays()[3] == 0).all()  # type: ignore[union-attr]
 
 
 def test_an_unconstrained_row_without_penalties_carries_nothing():
-    row = generation().row()
+    row = generation().rows(())[0]
     assert row.mask is None and row.edits is None

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from engine_fakes import mask_of
@@ -84,3 +86,22 @@ def test_a_draw_depends_on_seed_and_position():
 
     assert draw(1, 0) == draw(1, 0)
     assert len({draw(1, position) for position in range(30)} | {draw(seed, 0) for seed in range(30)}) > 15
+
+
+def test_edits_hold_any_number_of_tokens():
+    params = SamplingParams(repetition_penalty=2.0, logit_bias={token: float(token) / 10 for token in range(40)})
+    edits = RowEdits(params, range(30, 90))
+    edits.forbid(frozenset(range(85, 140)))
+    order = edits.arrays()[0].argsort()
+    token_ids, counts, seen, biases = (array[order] for array in edits.arrays())
+    assert token_ids.tolist() == list(range(140)) and not counts.any()
+    assert seen.tolist() == [30 <= token < 90 for token in range(140)]
+    assert biases.tolist() == pytest.approx([token / 10 if token < 40 else 0 if token < 85 else -math.inf for token in range(140)])
+
+
+def test_edits_ahead_are_those_of_the_longer_answer_and_change_nothing():
+    edits = RowEdits(SamplingParams(frequency_penalty=0.5), [1, 2])
+    edits.append(7)
+    ahead = edits.followed_by(8).followed_by(7)
+    assert (ahead.arrays()[0].tolist(), ahead.arrays()[1].tolist()) == ([7, 8], [2, 1])
+    assert (edits.arrays()[0].tolist(), edits.arrays()[1].tolist()) == ([7], [1])

@@ -64,11 +64,14 @@ class World:
         assert list(chunk.token_ids) == tokens[chunk.start : stop] and chunk.token_ids
         assert chunk.samples == (stop == len(tokens))
         assert len(chunk.block_ids) * SIZE >= stop
-        for position in range(chunk.start, stop):
-            slots = self.written.setdefault(chunk.block_ids[position // SIZE], [0] * SIZE)
-            slots[position % SIZE] = tokens[position]
+        self.put(chunk.block_ids, chunk.start, chunk.token_ids)
         stored = [self.written[block] for block in chunk.block_ids[: -(-stop // SIZE)]]
         assert [token for slots in stored for token in slots][:stop] == tokens[:stop]
+
+
+    def put(self, block_ids, start: int, tokens) -> None:
+        for position, token in enumerate(tokens, start=start):
+            self.written.setdefault(block_ids[position // SIZE], [0] * SIZE)[position % SIZE] = token
 
 
 def shape(plan: StepPlan) -> list[tuple[str, int, bool]]:
@@ -139,6 +142,54 @@ def test_a_cached_prefix_is_not_computed_again():
     world.add("b", prompt)
     assert shape(world.step()) == [("b", 2, True)]
     assert world.scheduler.num_cached("b") == 8
+
+
+def drafting(world: World, text: dict[str, list[int]]) -> StepPlan:
+    """A step in which these tokens are drafted; a draft of 7 is right."""
+    plan = world.scheduler.schedule(lambda request_id, limit: text.get(request_id, [])[:limit])
+    new = {}
+    for chunk in plan.chunks:
+        world.put(chunk.block_ids, chunk.start, chunk.token_ids)
+        if chunk.samples:
+            wrong = next((index for index, draft in enumerate(chunk.drafts) if draft != 7), chunk.num_drafts)
+            new[chunk.request_id] = (7,) * (wrong + 1)
+    world.scheduler.commit(plan, StepResult(new_token_ids=new))
+    for request_id, tokens in new.items():
+        world.tokens[request_id] += tokens
+    return plan
+
+
+def test_drafts_are_computed_behind_the_last_token_and_wrong_ones_again():
+    world = World()
+    world.add("a", [1, 2])
+    world.step()
+    (chunk,) = drafting(world, {"a": [7, 7, 5]}).chunks
+    assert (chunk.token_ids, chunk.drafts, chunk.num_sampled, chunk.samples) == ((7, 7, 7, 5), (7, 7, 5), 4, True)
+    (chunk,) = world.step().chunks
+    assert (chunk.token_ids, chunk.start) == ((7,), 5)
+
+
+def test_drafts_take_what_the_budget_leaves():
+    world = World()
+    for name in "abc":
+        world.add(name, [1])
+        world.step()
+    assert shape(drafting(world, {"a": [7] * 9, "b": [7] * 9})) == [("a", 6, True), ("b", 1, True), ("c", 1, True)]
+    world.add("long", [1] * 12)
+    assert shape(drafting(world, {"a": [7] * 9})) == [("a", 1, True), ("b", 1, True), ("c", 1, True), ("long", 5, False)]
+
+
+def test_drafts_stay_within_the_context_and_the_spare_blocks():
+    world = World(num_blocks=10, max_num_batched_tokens=40)
+    world.add("a", [1] * 30)
+    world.step()
+    assert len(drafting(world, {"a": [5] * 20}).chunks[0].drafts) == 5  # 9 of 10 blocks, since one is left for each that runs
+    world.finish("a")
+    world = World(max_model_len=20)
+    world.add("a", [1] * 17)
+    for _ in range(3):
+        world.step()
+    assert drafting(world, {"a": [5] * 9}).chunks[0].num_drafts == 2
 
 
 def test_finishing_twice_or_unknown_has_no_effect():

@@ -17,7 +17,7 @@ def test_a_plan_becomes_one_flat_row_ordered_by_chunk_length():
     batch = build(plan, torch.device("cpu"))
     assert batch.token_ids.tolist() == [[20, 10, 11, 12]]
     assert batch.positions.tolist() == [[17, 0, 1, 2]]
-    assert batch.sample_rows.tolist() == [0] and batch.sampling_ids == ("decode",)
+    assert batch.sample_rows.tolist() == [0] and [chunk.request_id for chunk in batch.sampling] == ["decode"]
     assert batch.attention.block_tables.tolist() == [[2, 9], [5, 0]]
     assert batch.attention.row_sequences.tolist() == [0, 1, 1, 1]
     assert batch.attention.positions.tolist() == [17, 0, 1, 2]

@@ -12,7 +12,7 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 READY = "formcast: ready on "
-NEED_A_MODEL = {"classify.py", "extract.py", "openai_client.py"}
+NEED_A_MODEL = {"classify.py", "extract.py", "ollama_client.py", "openai_client.py", "responses_client.py"}
 
 slow = pytest.mark.slow
 
@@ -65,3 +65,11 @@ def test_openai_client():
         *streamed, parsed = run_example("openai_client.py", f"{url}/v1").splitlines()
     assert "".join(streamed).strip()
     assert parsed.startswith("Review(product=")
+
+
+@slow
+def test_clients_of_other_protocols():
+    with server("smollm2-135m") as url:
+        assert run_example("ollama_client.py", url).startswith("Review(product=")
+        *_, parsed = run_example("responses_client.py", f"{url}/v1").splitlines()
+    assert parsed.startswith("Verdict(kind=")

@@ -110,7 +110,7 @@ def test_masks_are_the_same_when_their_memory_is_tiny() -> None:
     from formcast.fsm_cache.token_fsm import TokenFSM
 
     vocab = vocabulary()
-    small = TokenFSM(GRAMMARS["object"].compile(), vocab, max_mask_bytes=1)
+    small = TokenFSM(GRAMMARS["object"].compile(), vocab, max_bytes=1)
     large = compile_grammar(GRAMMARS["object"], vocab)
     a, b = small.cursor(), large.cursor()
     rng = random.Random(1)

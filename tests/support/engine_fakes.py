@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from transformers import AutoModelForCausalLM, LlamaConfig
 
 from formcast.engine.attention import IMPLEMENTATION
 from formcast.engine.config import EngineConfig
-from formcast.engine.core import EngineCore
+from formcast.engine.core import Compiler, EngineCore
 from formcast.engine.request import Request, RequestOutput, SamplingParams
 
 EOS = 256
@@ -98,6 +99,18 @@ class ScriptCursor:
     def accepting(self) -> bool:
         return self._taken == len(self._script.allowed)
 
+    @property
+    def place(self) -> int:
+        return self._taken
+
+    def forced_tokens(self, max_bytes: int) -> list[int]:
+        forced = itertools.takewhile(lambda allowed: len(allowed) == 1, self._script.allowed[self._taken :])
+        return [token for allowed in forced for token in allowed][:max_bytes]
+
+    def rollback(self, n: int) -> None:
+        self._taken -= n - self.finished if n else 0
+        self.finished = self.finished and not n
+
     def fill_mask(self, row: np.ndarray) -> None:
         if self._script.error_at == self._taken and self._script.error is not None:
             raise self._script.error
@@ -142,7 +155,7 @@ def mask_of(token_ids: Iterable[int], num_tokens: int = NUM_TOKENS) -> np.ndarra
     return np.array(words, np.uint32).view(np.int32)
 
 
-def tiny_core(compiler: FakeCompiler | None = None, model: FakeModel | None = None, **config: Any) -> EngineCore:
+def tiny_core(compiler: Compiler | None = None, model: FakeModel | None = None, **config: Any) -> EngineCore:
     settings: dict[str, Any] = {"max_num_seqs": 8, "kv_cache_memory_bytes": 1 << 20, "seed": 0, **config}
     return EngineCore(model or FakeModel(), EngineConfig(**settings), compiler or FakeCompiler())
 

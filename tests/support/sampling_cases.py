@@ -33,6 +33,7 @@ def random_case(num_rows: int, num_tokens: int, seed: int) -> tuple[torch.Tensor
         min_ps=choice([0, 0, 0.05]),
         top_ks=torch.from_numpy(rng.choice([0, 0, 1, 5, 50, 2 * num_tokens], num_rows).astype(np.int32)),
         top_ps=choice([1, 1, 0.9, 0.3]),
+        typical_ps=choice([1, 1, 0.9, 0.2]),
         uniforms=torch.from_numpy(rng.random(num_rows).astype(np.float32)),
         edits=_random_edits(rng, num_rows, num_tokens) if rng.random() < 0.7 else None,
     )
@@ -59,6 +60,7 @@ def plain_settings(num_rows: int, num_tokens: int, *, allowed: list[int] | None 
         "min_ps": torch.zeros(num_rows),
         "top_ks": torch.zeros(num_rows, dtype=torch.int32),
         "top_ps": torch.ones(num_rows),
+        "typical_ps": torch.ones(num_rows),
         "uniforms": torch.full((num_rows,), 0.5),
     }
     return SampleSettings(**{**fields, **overrides})

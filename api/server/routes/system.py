@@ -9,6 +9,8 @@ from starlette.routing import Route
 
 from .... import __version__
 from ...openai.tokenize import DetokenizeBody, TokenizeBody
+from ..openapi import document
+from ..operations import OPERATIONS
 from ..responses import json_response
 from ..service import Service
 
@@ -22,6 +24,7 @@ class SystemRoutes:
             Route("/health", self.health, methods=["GET"]),
             Route("/version", self.version, methods=["GET"]),
             Route("/metrics", self.metrics, methods=["GET"]),
+            Route("/openapi.json", self.openapi, methods=["GET"]),
             Route("/tokenize", self.tokenize, methods=["POST"]),
             Route("/detokenize", self.detokenize, methods=["POST"]),
         ]
@@ -37,6 +40,9 @@ class SystemRoutes:
 
     async def metrics(self, request: Request) -> Response:
         return Response(self._service.metrics.render(), headers={"content-type": CONTENT_TYPE_PLAIN_0_0_4})
+
+    async def openapi(self, request: Request) -> Response:
+        return json_response(document(OPERATIONS, self._service.settings))
 
     async def tokenize(self, request: Request) -> Response:
         body = await self._service.read(request, TokenizeBody)

@@ -12,8 +12,8 @@ __all__ = ["LogitEdits", "RowStatus", "SampleResult", "SampleSettings", "masked_
 def masked_sample(logits: torch.Tensor, settings: SampleSettings) -> SampleResult:
     """Samples one token per row.
 
-    The order is edits, mask, temperature, min-p, top-k, top-p. Each of the last three cuts what the one before left, and
-    keeps or drops tokens of equal logits together.
+    The order is edits, mask, temperature, min-p, top-k, top-p, typical-p. Each of the last four cuts what the one before left,
+    and keeps or drops tokens of equal logits together.
 
     Args:
         logits: [R, V] float32, contiguous. Edits change it in place; nothing else does.
@@ -36,18 +36,17 @@ def _on_cpu(logits: torch.Tensor, settings: SampleSettings) -> SampleResult:
         logprobs=torch.zeros(num_rows, dtype=torch.float32),
         statuses=torch.zeros(num_rows, dtype=torch.int32),
     )
-    rows = logits.numpy()
     edits = settings.edits
     if edits is not None:
         fields = (
             edits.offsets, edits.token_ids, edits.counts, edits.seen, edits.biases, edits.repetition, edits.frequency, edits.presence,
         )  # fmt: skip
-        cpu.edit_rows(rows, *(field.numpy() for field in fields))
+        cpu.edit_rows(logits.numpy(), *(field.numpy() for field in fields))
     inputs = (
-        settings.masks, settings.constrained, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps, settings.uniforms,
-        result.token_ids, result.logprobs, result.statuses,
+        settings.masks, settings.constrained, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps, settings.typical_ps,
+        settings.uniforms, result.token_ids, result.logprobs, result.statuses,
     )  # fmt: skip
-    cpu.sample_rows(rows, *(tensor.numpy() for tensor in inputs))
+    cpu.sample_rows(logits, *inputs)
     return result
 
 
@@ -58,7 +57,7 @@ def _check(logits: torch.Tensor, settings: SampleSettings) -> None:
     assert settings.masks.is_contiguous()
     _check_rows(settings.constrained, num_rows, torch.bool)
     _check_rows(settings.top_ks, num_rows, torch.int32)
-    for tensor in (settings.temperatures, settings.min_ps, settings.top_ps, settings.uniforms):
+    for tensor in (settings.temperatures, settings.min_ps, settings.top_ps, settings.typical_ps, settings.uniforms):
         _check_rows(tensor, num_rows, torch.float32)
     if settings.edits is not None:
         _check_edits(settings.edits, num_rows)

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import numba
 import numpy as np
+import torch
 from numba import boolean, float32, float64, int32, int64, void
 
 from ..cpu_math import exp_negative
-from ..parallel import KERNEL, address_of, claim, pointer, run
+from ..parallel import KERNEL, claim, pointer, run
 from .layout import RowStatus
 
 _SAMPLED, _NO_TOKEN, _NOT_A_NUMBER = (int(status) for status in (RowStatus.SAMPLED, RowStatus.NO_TOKEN, RowStatus.NOT_A_NUMBER))
@@ -154,8 +155,30 @@ def _locate(weights, uniform):
     return np.int64(np.argmax(weights))
 
 
-@numba.njit(int64(float32[::1], float32, float32, float32, float32, int32, float32), nogil=True, cache=True)
-def _draw(values, highest, uniform, temperature, min_p, top_k, top_p):
+@numba.njit(void(float32[::1], float32[::1], float32, float32, float32), nogil=True, cache=True)
+def _keep_typical(values, weights, highest, inverse_temperature, typical_p):
+    """Clears the weights of all but the typical values. The distance of log-probabilities is that of the scaled values."""
+    total = 0.0
+    moment = 0.0
+    for i in range(values.shape[0]):
+        if weights[i] > 0:
+            total += weights[i]
+            moment += weights[i] * ((values[i] - highest) * inverse_temperature)
+    mean = np.float32(moment / total)
+    nearness = np.empty(values.shape[0], np.float32)
+    nearest, farthest = np.float32(-np.inf), np.float32(np.inf)
+    for i in range(values.shape[0]):
+        nearness[i] = -abs((values[i] - highest) * inverse_temperature - mean) if weights[i] > 0 else -np.float32(np.inf)
+        if weights[i] > 0:
+            nearest, farthest = max(nearest, nearness[i]), min(farthest, nearness[i])
+    cut = _find_cut(nearness, weights, nearest, farthest, float64(typical_p) * total)
+    for i in range(values.shape[0]):
+        if nearness[i] < cut:
+            weights[i] = np.float32(0.0)
+
+
+@numba.njit(int64(float32[::1], float32, float32, float32, float32, int32, float32, float32), nogil=True, cache=True)
+def _draw(values, highest, uniform, temperature, min_p, top_k, top_p, typical_p):
     """The index of the drawn value."""
     inverse_temperature = np.float32(1.0) / temperature
     weights = np.empty(values.shape[0], np.float32)
@@ -171,11 +194,13 @@ def _draw(values, highest, uniform, temperature, min_p, top_k, top_p):
         lowest = max(_lowest_above(values, cut), highest - np.float32(90.0) * temperature)
         cut = _find_cut(values, weights, highest, lowest, float64(top_p) * total)
         _weigh(values, highest, inverse_temperature, cut, weights)
+    if typical_p < 1:
+        _keep_typical(values, weights, highest, inverse_temperature, typical_p)
     return _locate(weights, float64(uniform))
 
 
 @numba.njit(cache=True)
-def _sample_row(logits, mask, constrained, temperature, min_p, top_k, top_p, uniform):
+def _sample_row(logits, mask, constrained, temperature, min_p, top_k, top_p, typical_p, uniform):
     """Token, log-probability and status of one row."""
     values, ids = logits, np.empty(0, np.int32)
     if constrained:
@@ -189,7 +214,7 @@ def _sample_row(logits, mask, constrained, temperature, min_p, top_k, top_p, uni
         return 0, np.float32(0.0), _NO_TOKEN
     index = 0
     if temperature > 0:
-        index = _draw(values, highest, uniform, temperature, min_p, top_k, top_p)
+        index = _draw(values, highest, uniform, temperature, min_p, top_k, top_p, typical_p)
     else:
         while values[index] != highest:
             index += 1
@@ -199,7 +224,7 @@ def _sample_row(logits, mask, constrained, temperature, min_p, top_k, top_p, uni
 
 @numba.cfunc(KERNEL, cache=True)
 def _sample(words):
-    num_rows, num_tokens, mask_width = words[1], words[13], words[14]
+    num_rows, num_tokens, mask_width = words[1], words[14], words[15]
     logits = numba.carray(pointer(words[2]), (num_rows, num_tokens), np.float32)
     masks = numba.carray(pointer(words[3]), (num_rows, mask_width), np.int32)
     constrained = numba.carray(pointer(words[4]), (num_rows,), np.bool_)
@@ -207,28 +232,30 @@ def _sample(words):
     min_ps = numba.carray(pointer(words[6]), (num_rows,), np.float32)
     top_ks = numba.carray(pointer(words[7]), (num_rows,), np.int32)
     top_ps = numba.carray(pointer(words[8]), (num_rows,), np.float32)
-    uniforms = numba.carray(pointer(words[9]), (num_rows,), np.float32)
-    token_ids = numba.carray(pointer(words[10]), (num_rows,), np.int32)
-    logprobs = numba.carray(pointer(words[11]), (num_rows,), np.float32)
-    statuses = numba.carray(pointer(words[12]), (num_rows,), np.int32)
+    typical_ps = numba.carray(pointer(words[9]), (num_rows,), np.float32)
+    uniforms = numba.carray(pointer(words[10]), (num_rows,), np.float32)
+    token_ids = numba.carray(pointer(words[11]), (num_rows,), np.int32)
+    logprobs = numba.carray(pointer(words[12]), (num_rows,), np.float32)
+    statuses = numba.carray(pointer(words[13]), (num_rows,), np.int32)
     while True:
         row = claim(words)
         if row >= num_rows:
             return
         token_ids[row], logprobs[row], statuses[row] = _sample_row(
-            logits[row], masks[row], constrained[row], temperatures[row], min_ps[row], top_ks[row], top_ps[row], uniforms[row]
-        )
+            logits[row], masks[row], constrained[row], temperatures[row], min_ps[row], top_ks[row], top_ps[row], typical_ps[row],
+            uniforms[row],
+        )  # fmt: skip
 
 
-def sample_rows(logits: np.ndarray, *columns: np.ndarray) -> None:
+def sample_rows(logits: torch.Tensor, *columns: torch.Tensor) -> None:
     """Samples logits [R, V].
 
     Args:
-        columns: masks, constrained, temperatures, min_ps, top_ks, top_ps and uniforms of `SampleSettings`, then token_ids,
+        columns: masks, constrained, temperatures, min_ps, top_ks, top_ps, typical_ps and uniforms of `SampleSettings`, then token_ids,
             logprobs and statuses of `SampleResult`, which are filled. All are contiguous.
     """
-    words = (*map(address_of, (logits, *columns)), logits.shape[1], columns[0].shape[1])
-    run(_sample, logits.shape[0], words, parallel=logits.size > _WORTH_A_TEAM)
+    words = (*(tensor.data_ptr() for tensor in (logits, *columns)), logits.shape[1], columns[0].shape[1])
+    run(_sample, logits.shape[0], words, parallel=logits.numel() > _WORTH_A_TEAM)
 
 
 @numba.njit(

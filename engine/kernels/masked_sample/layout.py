@@ -56,6 +56,8 @@ class SampleSettings:
         min_ps: [R] float32; 0 keeps all.
         top_ks: [R] int32; 0 keeps all.
         top_ps: [R] float32; 1 keeps all.
+        typical_ps: [R] float32; 1 keeps all. Of the tokens left by then, those whose log-probability is nearest to its mean are kept, as
+            many as it takes to hold this share of the mass (C. Meister et al., "Locally typical sampling", 2023).
         uniforms: [R] float32 in [0, 1): the token is the first at which the cumulative probability, in order of ids,
             exceeds it.
         edits: None when no row has any.
@@ -67,6 +69,7 @@ class SampleSettings:
     min_ps: torch.Tensor
     top_ks: torch.Tensor
     top_ps: torch.Tensor
+    typical_ps: torch.Tensor
     uniforms: torch.Tensor
     edits: LogitEdits | None = None
 

@@ -60,5 +60,19 @@ def _draw(x: torch.Tensor, settings: SampleSettings, row: int) -> int:
         ordered, order = x[kept].sort(descending=True)
         mass = probabilities[kept][order].cumsum(-1)
         kept &= x >= ordered[int((mass < top_p * mass[-1]).sum())]
+    kept = _typical(probabilities * kept, kept, float(settings.typical_ps[row]))
     mass = (probabilities * kept).cumsum(-1)
     return int((mass > float(settings.uniforms[row]) * mass[-1]).nonzero()[0])
+
+
+def _typical(weights: torch.Tensor, kept: torch.Tensor, typical_p: float) -> torch.Tensor:
+    """What typical-p leaves of the tokens kept so far, by their unnormalised probabilities."""
+    if typical_p >= 1:
+        return kept
+    probabilities = weights[kept] / weights[kept].sum()
+    entropy = -(probabilities * probabilities.log()).nan_to_num(0).sum()
+    surprise = torch.full_like(weights, torch.inf)
+    surprise[kept] = (probabilities.log() + entropy).abs()
+    ordered, order = surprise[kept].sort()
+    mass = probabilities[order].cumsum(-1)
+    return surprise <= ordered[int((mass < typical_p * mass[-1]).sum())]

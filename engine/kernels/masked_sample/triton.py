@@ -91,7 +91,7 @@ def _edit_row(logits, token_ids, counts, seen, biases, start, stop, repetition, 
 
 @triton.jit
 def masked_sample_kernel(
-    logits_ptr, masks_ptr, constrained_ptr, temperatures_ptr, min_ps_ptr, top_ks_ptr, top_ps_ptr, uniforms_ptr,
+    logits_ptr, masks_ptr, constrained_ptr, temperatures_ptr, min_ps_ptr, top_ks_ptr, top_ps_ptr, typical_ps_ptr, uniforms_ptr,
     offsets_ptr, edit_tokens_ptr, counts_ptr, seen_ptr, biases_ptr, repetition_ptr, frequency_ptr, presence_ptr,
     token_ids_ptr, logprobs_ptr, statuses_ptr,
     num_tokens, mask_width,
@@ -137,26 +137,81 @@ def masked_sample_kernel(
             top_p = tl.load(top_ps_ptr + row)
             if top_p < 1:
                 cut = _find_cut(logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, top_p, top_k, False, BLOCK)
+            mean = tl.zeros((), tl.float32)
+            reach = tl.full((), float("inf"), tl.float32)
+            typical_p = tl.load(typical_ps_ptr + row)
+            if typical_p < 1:
+                mean = _mean(logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, BLOCK)
+                reach = _find_reach(logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, mean, typical_p, BLOCK)
             uniform = tl.load(uniforms_ptr + row)
-            token = _locate(logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, uniform, token, BLOCK)
+            token = _locate(
+                logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, mean, reach, uniform, token, BLOCK
+            )  # fmt: skip
         tl.store(statuses_ptr + row, 0)
         tl.store(token_ids_ptr + row, token)
         tl.store(logprobs_ptr + row, tl.load(logits + token) - highest - tl.log(total))
 
 
 @triton.jit
-def _locate(logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, uniform, likeliest, BLOCK: tl.constexpr):
+def _typical_weight(x, highest, inverse_temperature, cut, mean, reach):
+    """The weight of values whose distance from the mean is within reach."""
+    distance = tl.abs((x - highest) * inverse_temperature - mean)
+    return tl.where(distance <= reach, _weight(x, highest, inverse_temperature, cut), 0.0)
+
+
+@triton.jit
+def _mean(logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, BLOCK: tl.constexpr):
+    """The mean of the scaled values, which lies as far from each of them as the mean log-probability from theirs."""
+    mass = tl.zeros((), tl.float32)
+    moment = tl.zeros((), tl.float32)
+    for start in range(0, num_tokens, BLOCK):
+        x = _load(logits, mask, constrained, start, num_tokens, BLOCK)
+        weights = _weight(x, highest, inverse_temperature, cut)
+        mass += tl.sum(weights)
+        moment += tl.sum(tl.where(weights > 0, weights * ((x - highest) * inverse_temperature), 0.0))
+    return moment / mass
+
+
+@triton.jit
+def _find_reach(
+    logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, mean, share, BLOCK: tl.constexpr
+):  # fmt: skip
+    """The smallest distance from the mean within which `share` of the mass lies. Distances are in the order of their bits."""
+    mass = tl.zeros((), tl.float32)
+    for start in range(0, num_tokens, BLOCK):
+        x = _load(logits, mask, constrained, start, num_tokens, BLOCK)
+        mass += tl.sum(_weight(x, highest, inverse_temperature, cut))
+    low = tl.zeros((), tl.int32)
+    high = tl.full((), 0x7F7FFFFF, tl.int32)
+    while low < high:
+        middle = low + ((high - low) >> 1)
+        within = tl.zeros((), tl.float32)
+        for start in range(0, num_tokens, BLOCK):
+            x = _load(logits, mask, constrained, start, num_tokens, BLOCK)
+            within += tl.sum(_typical_weight(x, highest, inverse_temperature, cut, mean, middle.to(tl.float32, bitcast=True)))
+        enough = within >= share * mass
+        low = tl.where(enough, low, middle + 1)
+        high = tl.where(enough, middle, high)
+    return low.to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def _locate(
+    logits, mask, constrained, num_tokens, highest, inverse_temperature, cut, mean, reach, uniform, likeliest, BLOCK: tl.constexpr
+):  # fmt: skip
     """The first token at which the running mass exceeds `uniform` of the whole; the likeliest if rounding leaves none."""
     mass = tl.zeros((), tl.float32)
     for start in range(0, num_tokens, BLOCK):
-        mass += tl.sum(_weight(_load(logits, mask, constrained, start, num_tokens, BLOCK), highest, inverse_temperature, cut))
+        x = _load(logits, mask, constrained, start, num_tokens, BLOCK)
+        mass += tl.sum(_typical_weight(x, highest, inverse_temperature, cut, mean, reach))
     target = uniform * mass
     below = tl.zeros((), tl.float32)
     found = tl.zeros((), tl.int32)
     token = likeliest
     start = 0
     while (start < num_tokens) & (found == 0):
-        weights = _weight(_load(logits, mask, constrained, start, num_tokens, BLOCK), highest, inverse_temperature, cut)
+        x = _load(logits, mask, constrained, start, num_tokens, BLOCK)
+        weights = _typical_weight(x, highest, inverse_temperature, cut, mean, reach)
         in_block = tl.sum(weights)
         if below + in_block > target:
             running = below + tl.cumsum(weights)
@@ -181,7 +236,7 @@ def masked_sample(logits: torch.Tensor, settings: SampleSettings) -> SampleResul
     )
     masked_sample_kernel[(num_rows,)](
         logits, settings.masks, settings.constrained, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps,
-        settings.uniforms, *_edit_pointers(settings.edits, logits), result.token_ids, result.logprobs, result.statuses,
+        settings.typical_ps, settings.uniforms, *_edit_pointers(settings.edits, logits), result.token_ids, result.logprobs, result.statuses,
         num_tokens, settings.masks.shape[1],
         HAS_EDITS=settings.edits is not None, BLOCK=BLOCK, EDIT_BLOCK=EDIT_BLOCK, num_warps=NUM_WARPS,
     )  # fmt: skip

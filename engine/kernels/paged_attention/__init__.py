@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from . import spans as dense
-from .layout import NO_WINDOW, AttentionBatch, AttentionScale, LayerCache, Span, host_bits
+from .layout import NO_WINDOW, AttentionBatch, AttentionScale, LayerCache, Span
 
 __all__ = ["NO_WINDOW", "AttentionBatch", "AttentionScale", "LayerCache", "Span", "paged_attention"]
 
@@ -29,8 +29,10 @@ def paged_attention(
     """
     _check(queries, keys, values, cache, batch)
     if queries.device.type != "cpu":
-        dense.write(keys, values, cache, batch)
-        return torch.cat([dense.attend(queries[s.row_start : s.row_stop], cache, batch, scale, s) for s in batch.spans])
+        from . import triton
+
+        triton.write(keys, values, cache, batch)
+        return triton.attend(queries, cache, batch, scale)
     return _on_cpu(queries, keys, values, cache, batch, scale)
 
 
@@ -39,28 +41,19 @@ def _on_cpu(
 ) -> torch.Tensor:
     from . import cpu
 
-    stored = cache.keys.dtype
-    cpu.write(host_bits(keys.to(stored)), host_bits(values.to(stored)), *cache.on_host, *batch.on_host)
-    num_short = next((span.row_start for span in batch.spans if span.num_rows >= _SHORT), queries.shape[0])
-    parts = [_attend_short(queries[:num_short], cache, batch, scale)] if num_short else []
-    parts += [
-        dense.attend(queries[span.row_start : span.row_stop], cache, batch, scale, span)
-        for span in batch.spans
-        if span.row_start >= num_short
-    ]
-    return parts[0].contiguous() if len(parts) == 1 else torch.cat(parts)
-
-
-def _attend_short(queries: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scale: AttentionScale) -> torch.Tensor:
-    """The first rows of a batch, from the cache -> [N, H, Dv] in the dtype of the queries."""
-    from . import cpu
-
+    cpu.write(keys, values, cache, batch)
     num_rows = queries.shape[0]
-    tables, row_sequences, positions = batch.on_host
-    out = torch.empty(num_rows, queries.shape[1], cache.values.shape[3], dtype=torch.float32)
-    rows = queries.float().contiguous().numpy()
-    cpu.attend(rows, *cache.on_host, tables, row_sequences[:num_rows], positions[:num_rows], scale, out.numpy())
-    return out.to(queries.dtype)
+    num_short = num_rows
+    if batch.spans[-1].num_rows >= _SHORT:  # they are ordered by length
+        num_short = next(span.row_start for span in batch.spans if span.num_rows >= _SHORT)
+    parts = [cpu.attend(queries[:num_short], cache, batch, scale)] if num_short else []
+    if num_short < num_rows:
+        parts += [
+            dense.attend(queries[span.row_start : span.row_stop], cache, batch, scale, span)
+            for span in batch.spans
+            if span.row_start >= num_short
+        ]
+    return parts[0].contiguous() if len(parts) == 1 else torch.cat(parts)
 
 
 def _check(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, cache: LayerCache, batch: AttentionBatch) -> None:

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import numba
 import numpy as np
-from numba import float32, int32, types, uint16, void
+import torch
+from numba import types
 from numba.extending import overload
 
 from ..cpu_math import exp_negative
-from ..parallel import KERNEL, address_of, bits_of, claim, float_of, pointer, run
-from .layout import AttentionScale
+from ..parallel import KERNEL, bits_of, claim, float_of, pointer, run
+from .layout import AttentionBatch, AttentionScale, LayerCache
 
 _WORTH_A_TEAM = 200_000
 """Multiplications from which several threads are worth their start, some 20 microseconds."""
@@ -89,7 +90,6 @@ def _attend_row(query, keys, values, table, position, kv_head, scaling, window, 
 def _attend(words, sizes, keys, values):
     """Claims tasks, each a row and a key head, until there are none left. The words are those of `attend`."""
     num_rows, num_heads, num_kv_heads, key_dim, value_dim, num_sequences, max_blocks = sizes
-    queries = numba.carray(pointer(words[4]), (num_rows, num_heads, key_dim), np.float32)
     out = numba.carray(pointer(words[5]), (num_rows, num_heads, value_dim), np.float32)
     block_tables = numba.carray(pointer(words[6]), (num_sequences, max_blocks), np.int32)
     row_sequences = numba.carray(pointer(words[7]), (num_rows,), np.int32)
@@ -103,7 +103,8 @@ def _attend(words, sizes, keys, values):
         row, kv_head = task // num_kv_heads, task % num_kv_heads
         heads = slice(kv_head * groups, (kv_head + 1) * groups)
         table = block_tables[row_sequences[row]]
-        _attend_row(queries[row, heads], keys, values, table, positions[row], kv_head, scaling, window, softcap, out[row, heads])
+        queries = numba.carray(pointer(words[4] + row * words[21] * 4), (num_heads, key_dim), np.float32)
+        _attend_row(queries[heads], keys, values, table, positions[row], kv_head, scaling, window, softcap, out[row, heads])
 
 
 @numba.njit(inline="always")
@@ -126,50 +127,66 @@ def _attend_bfloat16(words):
     _attend(words, _sizes(words), keys, values)
 
 
-def attend(
-    queries: np.ndarray,
-    keys: np.ndarray,
-    values: np.ndarray,
-    block_tables: np.ndarray,
-    row_sequences: np.ndarray,
-    positions: np.ndarray,
-    scale: AttentionScale,
-    out: np.ndarray,
-) -> None:
-    """Fills `out`. All arrays are contiguous.
-
-    Args:
-        queries: [N, H, D] float32
-        keys: [num_blocks, Hkv, block_size, D] float32, or uint16 for bfloat16; values likewise with Dv.
-        block_tables: [S, B] int32
-        row_sequences: [N] int32; positions likewise.
-        out: [N, H, Dv] float32
-    """
+def attend(queries: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scale: AttentionScale) -> torch.Tensor:
+    """Attention of the first rows of a batch, queries [N, H, D] -> [N, H, Dv] in the dtype of the queries."""
     num_rows, num_heads, key_dim = queries.shape
-    num_blocks, num_kv_heads, block_size, value_dim = values.shape
-    arrays = (keys, values, queries, out, block_tables, row_sequences, positions)
+    num_blocks, num_kv_heads, block_size, value_dim = cache.values.shape
+    rows = _whole_heads(queries.float())
+    out = torch.empty(num_rows, num_heads, value_dim, dtype=torch.float32)
     words = (
-        *map(address_of, arrays), bits_of(scale.scaling), scale.window, bits_of(scale.softcap or 0.0),
-        num_rows, num_heads, num_kv_heads, key_dim, value_dim, *block_tables.shape, num_blocks, block_size,
+        cache.keys.data_ptr(), cache.values.data_ptr(), rows.data_ptr(), out.data_ptr(),
+        batch.block_tables.data_ptr(), batch.row_sequences.data_ptr(), batch.positions.data_ptr(),
+        bits_of(scale.scaling), scale.window, bits_of(scale.softcap or 0.0),
+        num_rows, num_heads, num_kv_heads, key_dim, value_dim, *batch.block_tables.shape, num_blocks, block_size, rows.stride(0),
     )  # fmt: skip
-    work = (int(positions.sum()) + num_rows) * num_heads * (key_dim + value_dim)
-    kernel = _attend_float32 if keys.dtype == np.float32 else _attend_bfloat16
+    kernel = _attend_bfloat16 if cache.keys.dtype == torch.bfloat16 else _attend_float32
+    work = batch.num_scores * num_heads * (key_dim + value_dim)
     run(kernel, num_rows * num_kv_heads, words, parallel=work > _WORTH_A_TEAM)
+    return out.to(queries.dtype)
 
 
-def _write_signature(stored: types.Type) -> types.Type:
-    return void(stored[:, :, :], stored[:, :, :], stored[:, :, :, ::1], stored[:, :, :, ::1], int32[:, ::1], int32[::1], int32[::1])
+@numba.njit(cache=True)
+def _copy(source, target, size):
+    target = numba.carray(pointer(target), (size,), np.uint8)
+    target[:] = numba.carray(pointer(source), (size,), np.uint8)
 
 
-@numba.njit([_write_signature(float32), _write_signature(uint16)], nogil=True, cache=True)
-def write(new_keys, new_values, keys, values, block_tables, row_sequences, positions):
-    """Stores keys [T, Hkv, D] and values [T, Hkv, Dv], of any strides, at the rows' positions."""
-    block_size = keys.shape[2]
-    for row in range(new_keys.shape[0]):
-        block = block_tables[row_sequences[row], positions[row] // block_size]
-        offset = positions[row] % block_size
-        for head in range(new_keys.shape[1]):
-            for d in range(keys.shape[3]):
-                keys[block, head, offset, d] = new_keys[row, head, d]
-            for d in range(values.shape[3]):
-                values[block, head, offset, d] = new_values[row, head, d]
+@numba.cfunc(KERNEL, cache=True)
+def _write(words):
+    keys, values, key_cache, value_cache = words[2], words[3], words[4], words[5]
+    num_rows, num_heads, key_bytes, value_bytes, key_row_bytes, value_row_bytes = (
+        words[1], words[9], words[10], words[11], words[12], words[13],
+    )  # fmt: skip
+    max_blocks, block_size = words[14], words[15]
+    row_sequences = numba.carray(pointer(words[7]), (num_rows,), np.int32)
+    positions = numba.carray(pointer(words[8]), (num_rows,), np.int32)
+    while True:
+        row = claim(words)
+        if row >= num_rows:
+            return
+        table = numba.carray(pointer(words[6] + row_sequences[row] * max_blocks * 4), (max_blocks,), np.int32)
+        block, offset = np.int64(table[positions[row] // block_size]), positions[row] % block_size
+        for head in range(num_heads):
+            slot = (block * num_heads + head) * block_size + offset
+            _copy(keys + row * key_row_bytes + head * key_bytes, key_cache + slot * key_bytes, key_bytes)
+            _copy(values + row * value_row_bytes + head * value_bytes, value_cache + slot * value_bytes, value_bytes)
+
+
+def write(keys: torch.Tensor, values: torch.Tensor, cache: LayerCache, batch: AttentionBatch) -> None:
+    """Stores keys [T, Hkv, D] and values [T, Hkv, Dv] at the rows' positions."""
+    stored = cache.keys.dtype
+    keys, values = _whole_heads(keys.to(stored)), _whole_heads(values.to(stored))
+    size = stored.itemsize
+    words = (
+        keys.data_ptr(), values.data_ptr(), cache.keys.data_ptr(), cache.values.data_ptr(),
+        batch.block_tables.data_ptr(), batch.row_sequences.data_ptr(), batch.positions.data_ptr(),
+        keys.shape[1], keys.shape[2] * size, values.shape[2] * size, keys.stride(0) * size, values.stride(0) * size,
+        batch.block_tables.shape[1], cache.block_size,
+    )  # fmt: skip
+    run(_write, keys.shape[0], words, parallel=keys.numel() + values.numel() > _WORTH_A_TEAM)
+
+
+def _whole_heads(rows: torch.Tensor) -> torch.Tensor:
+    """Rows [T, H, D] whose heads lie one behind the other, as they do in a part of a merged product."""
+    _, _, dim = rows.shape
+    return rows if rows.stride(1) == dim and rows.stride(2) == 1 else rows.contiguous()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import numpy as np
 import torch
 
 NO_WINDOW = 2**31 - 1
@@ -27,11 +26,6 @@ class LayerCache:
     @property
     def block_size(self) -> int:
         return self.keys.shape[2]
-
-    @cached_property
-    def on_host(self) -> tuple[np.ndarray, np.ndarray]:
-        """Keys and values of a CPU cache for compiled code: the same memory, bfloat16 as its bits."""
-        return host_bits(self.keys), host_bits(self.values)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +71,7 @@ class AttentionBatch:
         positions: [T] int32, the position of each row in its sequence.
         spans: the same by sequence, as plain ints; they cover the rows in order.
         masks: additive masks by span and window, kept so that all layers of a step share them.
+        tiles: likewise, how the rows are divided among the programs of a GPU, by the most rows of each.
     """
 
     block_tables: torch.Tensor
@@ -84,13 +79,9 @@ class AttentionBatch:
     positions: torch.Tensor
     spans: tuple[Span, ...]
     masks: dict[tuple[Span, int], torch.Tensor] = field(default_factory=dict)
+    tiles: dict[int, torch.Tensor] = field(default_factory=dict)
 
     @cached_property
-    def on_host(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Block tables, row sequences and positions of a batch on the CPU: the same memory."""
-        return self.block_tables.numpy(), self.row_sequences.numpy(), self.positions.numpy()
-
-
-def host_bits(tensor: torch.Tensor) -> np.ndarray:
-    """A CPU tensor's memory for compiled code: bfloat16 as uint16."""
-    return tensor.view(torch.uint16).numpy() if tensor.dtype == torch.bfloat16 else tensor.numpy()
+    def num_scores(self) -> int:
+        """Pairs of a row and a key that it may attend to, over all rows."""
+        return sum(span.num_rows * (span.context_len + span.num_keys + 1) for span in self.spans) // 2

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import torch
 
-from ...attention import AttentionStep
+from ...attention import current_step
 from ...kernels.paged_attention import AttentionScale
 from ...kernels.row_math import Activation, HeadLayout, NormWeights, add, add_and_norm, gate, norm, rotate
 from .linear import LinearWeights
@@ -81,7 +81,6 @@ class FusedDecoderLayer(torch.nn.Module):
         hidden_states: torch.Tensor,
         *,
         position_embeddings: tuple[torch.Tensor, torch.Tensor],
-        formcast_step: AttentionStep,
         **_: object,
     ) -> torch.Tensor:
         """hidden_states [1, T, C] -> [1, T, C]
@@ -94,14 +93,14 @@ class FusedDecoderLayer(torch.nn.Module):
         heads = self.qkv(norm(rows, design.norm_input))
         cos, sin = (table[0].float().contiguous() for table in position_embeddings)
         rotate(heads, design.heads, cos, sin, design.head_norms)
-        attended = self.out(self._attend(heads, formcast_step))
+        attended = self.out(self._attend(heads))
         inner = self.gate_up(add_and_norm(rows, attended, design.norm_attention, design.norm_middle))
         add(rows, self.down(gate(inner, design.activation)), design.norm_feed_forward)
         return rows.to(hidden_states.dtype).unsqueeze(0)
 
-    def _attend(self, rows: torch.Tensor, step: AttentionStep) -> torch.Tensor:
+    def _attend(self, rows: torch.Tensor) -> torch.Tensor:
         """Merged heads [T, (H + 2 * Hkv) * D] -> [T, H * D]"""
         layout, num_rows = self._design.heads, rows.shape[0]
         heads = rows.view(num_rows, -1, layout.head_dim)
         queries, keys, values = heads.split((layout.num_heads, layout.num_kv_heads, layout.num_kv_heads), dim=1)
-        return step.attend(self._layer, queries, keys, values, self._scale).reshape(num_rows, -1)
+        return current_step().attend(self._layer, queries, keys, values, self._scale).reshape(num_rows, -1)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from ...attention import attending
 from ...config import Quantization
 from ...errors import UnsupportedModel
 from ...kernels.paged_attention import AttentionScale
@@ -115,7 +116,8 @@ def _trace(module: torch.nn.Module, places: list[_Place]) -> list[_Trace | None]
     handles = [place.layer.register_forward_hook(note, with_kwargs=True) for place in places]
     tokens, positions = torch.tensor([_TOKENS]), torch.tensor([_POSITIONS])
     try:
-        module(input_ids=tokens, position_ids=positions, use_cache=False, logits_to_keep=1, formcast_step=step)
+        with attending(step):
+            module(input_ids=tokens, position_ids=positions, use_cache=False, logits_to_keep=1)
     finally:
         for handle in handles:
             handle.remove()
@@ -139,7 +141,8 @@ def _fuse_layer(place: _Place, trace: _Trace | None, quantization: Quantization 
 
 
 def _verify(layer: torch.nn.Module, parts: LayerParts, trace: _Trace) -> bool:
-    actual = _layer(parts, trace, None)(trace.hidden_states, **{**trace.keywords, "formcast_step": _TracedStep()})
+    with attending(_TracedStep()):
+        actual = _layer(parts, trace, None)(trace.hidden_states, **trace.keywords)
     if _close(actual, trace.result):
         return True
     _log.warning("a %s is not fused: it computes something else than is known of its class", type(layer).__name__)

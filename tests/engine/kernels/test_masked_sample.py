@@ -59,6 +59,32 @@ def test_temperature_and_top_p_shape_the_distribution():
     _assert_distribution(counts, expected)
 
 
+@pytest.mark.parametrize("typical_p", [0.2, 0.6, 0.95])
+@pytest.mark.parametrize("allowed", [None, [0, 2, 3, 7, 11, 20, 28, 29]], ids=["free", "constrained"])
+def test_typical_p_keeps_what_is_near_the_entropy(typical_p, allowed):
+    logits, temperature = torch.linspace(-3, 3, 30), 0.8
+    ids = np.arange(30) if allowed is None else np.array(allowed)
+    probabilities = (logits[ids] / temperature).softmax(-1).double().numpy()
+    surprise = np.abs(np.log(probabilities) - (probabilities * np.log(probabilities)).sum())
+    order = np.argsort(surprise)
+    kept = order[: int((np.cumsum(probabilities[order]) < typical_p).sum()) + 1]
+    expected = np.zeros(30)
+    expected[ids[kept]] = probabilities[kept] / probabilities[kept].sum()
+    draws = 8_000
+    settings = {"temperatures": torch.full((draws,), temperature), "typical_ps": torch.full((draws,), typical_p)}
+    _assert_distribution(_counts(logits, draws, allowed=allowed, **settings), expected)
+
+
+@pytest.mark.parametrize("cut", [{"top_ps": 0.7}, {"min_ps": 0.2}, {"top_ks": 3}], ids=str)
+def test_a_constrained_row_is_the_free_row_of_the_allowed_tokens(cut):
+    """Whatever truncates, what is not allowed might as well not exist."""
+    logits, allowed, draws = torch.linspace(2, -2, 40), [1, 3, 8, 20, 31, 32, 39], 2_000
+    columns = {name: torch.full((draws,), value) if name != "top_ks" else torch.full((draws,), value, dtype=torch.int32) for name, value in cut.items()}
+    constrained = _counts(logits, draws, allowed=allowed, **columns)
+    free = _counts(logits[allowed].contiguous(), draws, **columns)
+    assert constrained[allowed].tolist() == free.tolist() and constrained.sum() == free.sum()
+
+
 def test_the_mask_comes_before_truncation():
     """The likeliest token is masked; truncating first would leave nothing."""
     logits = torch.tensor([[9.0, 1.0, 0.5, -9.0]])

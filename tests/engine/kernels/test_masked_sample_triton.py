@@ -37,7 +37,7 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from formcast.engine.kernels.masked_sample.triton import BLOCK, EDIT_BLOCK, NUM_WARPS, masked_sample_kernel as kernel
 
-FLOATS = {"logits", "temperatures", "min_ps", "top_ps", "uniforms", "biases", "repetition", "frequency", "presence", "logprobs"}
+FLOATS = {"logits", "temperatures", "min_ps", "top_ps", "typical_ps", "uniforms", "biases", "repetition", "frequency", "presence", "logprobs"}
 BOOLS = {"constrained", "seen"}
 
 def kind(name):

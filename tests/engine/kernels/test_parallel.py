@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from formcast.engine.kernels.parallel import KERNEL, address_of, bits_of, claim, float_of, pointer, run
+from formcast.engine.kernels.parallel import KERNEL, bits_of, claim, float_of, pointer, run
 
 
 @numba.cfunc(KERNEL)
@@ -27,7 +27,7 @@ def test_every_task_is_done_exactly_once(num_tasks, num_threads, parallel):
     before = torch.get_num_threads()
     torch.set_num_threads(num_threads)
     try:
-        run(_mark, num_tasks, (address_of(marks), bits_of(1.5)), parallel=parallel)
+        run(_mark, num_tasks, (marks.ctypes.data, bits_of(1.5)), parallel=parallel)
     finally:
         torch.set_num_threads(before)
     assert (marks == 1.5).all()

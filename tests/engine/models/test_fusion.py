@@ -165,7 +165,7 @@ def test_an_instance_that_was_altered_stays_as_it_is():
 
 def test_a_class_that_computes_something_else_is_not_fused(caplog, monkeypatch):
     module = random_module(CONFIGS["llama grouped"])
-    kind = type(module.model.layers[0])  # type: ignore[union-attr, index]
+    kind: Any = type(module.model.layers[0])  # type: ignore[union-attr, index]
     original = kind.forward
     monkeypatch.setattr(kind, "forward", lambda *arguments, **keywords: 1.01 * original(*arguments, **keywords))
     with caplog.at_level(logging.WARNING):

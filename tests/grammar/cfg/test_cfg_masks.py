@@ -20,6 +20,8 @@ GRAMMARS = {
     ),
     "ambiguous": parse_ebnf("root ::= e\ne ::= [0-9] | e ('-' | '+' | '') e | '(' e ')'"),
     "nullable": parse_ebnf("root ::= n root 'x' | 'ab' n\nn ::= 'n' | n n | ''"),
+    "runs": parse_gbnf('root ::= "\\"" [^"]{0,6} "\\"" | [a-z]{3,7} [0-9.]{0,4} | ([^a-z"] | "00"){1,3} [^}]{2,5}'),
+    "runs of lark": parse_lark('start: A (" " A)~0..2 | B\nA: /[^ 0]{1,4}/\nB: /"([^"\\\\]|\\\\.){0,4}"/'),
     "lines": parse_ebnf("root ::= line+\nline ::= word (' ' word)* '\\n' | 'if ' word '\\n'\nword ::= [a-zé日]{1,5}"),
     "arithmetic": parse_lark(
         'start: s\n?s: p | s "+" p\n?p: a | p "*" a\n?a: NUMBER | NAME | "-" a | "(" s ")"\n'

@@ -238,6 +238,7 @@ def test_a_grammar_over_the_budget_is_refused():
 _TERMINALS = [
     '"a"', '"ab"', '"c"i', "/a+/", "/[ab]+/", "/a*b/", "/b|bc/", "/a.*?b/", "/c+?/", "/(ab)+c?/", "/a(?!b)/", "/b(?=c)/",
     r"/c\b/", "/ab?c?/", '"a".."b"', "/[^a]c?/", "/ab(?<!ab)c?|bc(?<=c)a?/", "/a(b|bc)(c|)/", "A", "B",
+    "/a{1,3}/", "/(a|b){2,3}c?/", "/b(a|bb)*b/", "/(?!ab)[ab]{1,2}/", "/a(ab){0,2}/", "/ab{0,2}c|c(?!a|b)/", "/(b|ba|a)+/", "/(a|b(?!bc))+/",
 ]  # fmt: skip
 _DEFINITIONS = ['A: "a" | "ab"\nB: A "b"', 'A: /a/ "b"*\nB: /[bc]+/ "a"', 'A: "b"+ | /c/\nB: "c" A?', 'A: ("a"|"b") "c"?\nB: A~1..2']
 _IGNORED = ["", "", '\n%ignore " "', "\n%ignore / +/", '\n%ignore "c"', "\n%ignore A", '\n%ignore " "\n%ignore /c+ /']
@@ -289,7 +290,4 @@ def test_random_grammars_accept_what_lark_accepts(acceptor, text: str, longer: l
             expected = oracle(sample)
         except RuntimeError:  # lark's own "please report this bug"
             assume(False)
-        try:
-            assert (accepts is not None and accepts(sample)) == expected, sample
-        except LimitError:
-            assume(False)
+        assert (accepts is not None and accepts(sample)) == expected, sample

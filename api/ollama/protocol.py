@@ -1,0 +1,123 @@
+"""Request bodies of `/api/chat`, `/api/generate` and `/api/show`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from ..openai.errors import bad_request, not_supported
+from ..openai.protocol import Strings, Unsupported, refuse_unless
+from ..openai.strict import StrictModel
+
+
+class Options(StrictModel):
+    """`options`. Those that size a process that is running already are taken without effect; `num_ctx` among them."""
+
+    num_predict: int | None = None
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    min_p: float | None = None
+    seed: int | None = None
+    stop: Strings | None = None
+    repeat_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+
+    repeat_last_n: int | None = None
+    penalize_newline: bool | None = None
+    typical_p: Unsupported = None
+    tfs_z: Unsupported = None
+    mirostat: Unsupported = None
+    mirostat_tau: Any = None
+    mirostat_eta: Any = None
+
+    num_ctx: int | None = None
+    num_keep: int | None = None
+    num_batch: int | None = None
+    num_gpu: int | None = None
+    main_gpu: int | None = None
+    num_thread: int | None = None
+    numa: bool | None = None
+    low_vram: bool | None = None
+    f16_kv: bool | None = None
+    logits_all: bool | None = None
+    vocab_only: bool | None = None
+    use_mmap: bool | None = None
+    use_mlock: bool | None = None
+    embedding_only: bool | None = None
+
+
+class OllamaBody(StrictModel):
+    """What both endpoints share. Answers are streamed unless `stream` is false."""
+
+    model: str
+    format: Any = None
+    options: Options | None = None
+    stream: bool | None = None
+    keep_alive: str | float | int | None = None
+    logprobs: bool | None = None
+    top_logprobs: int | None = None
+    think: bool | str | None = None
+    truncate: bool | None = None
+    shift: bool | None = None
+
+    def refuse_unsupported(self) -> None:
+        """Raise for what this endpoint knows by name and cannot do."""
+        refuse_unless(self, {"think": False, "truncate": False, "shift": False})
+        if self.top_logprobs and not self.logprobs:
+            raise bad_request("'top_logprobs' needs 'logprobs': true", param="top_logprobs")
+        options = self.options or Options()
+        refuse_unless(options, {"typical_p": 1.0, "tfs_z": 1.0, "mirostat": 0}, prefix="options.")
+        if options.repeat_penalty not in (None, 1.0) and options.repeat_last_n not in (None, -1):
+            raise not_supported("'options.repeat_last_n' other than -1 (all tokens)", param="options.repeat_last_n")
+
+
+class OllamaMessage(StrictModel):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | None = None
+    thinking: str | None = None
+    images: Unsupported = None
+    tool_calls: Unsupported = None
+    tool_name: Unsupported = None
+    tool_call_id: Unsupported = None
+
+
+class ChatBody(OllamaBody):
+    messages: list[OllamaMessage] = Field(default=[], max_length=10_000)
+    tools: Unsupported = None
+
+    def refuse_unsupported(self) -> None:
+        super().refuse_unsupported()
+        refuse_unless(self, {"tools": []})
+        for index, message in enumerate(self.messages):
+            path = f"messages[{index}]."
+            refuse_unless(message, {"images": [], "tool_calls": [], "tool_name": "", "tool_call_id": ""}, prefix=path)
+            if message.role == "tool":
+                raise not_supported("role 'tool'", param=f"{path}role")
+
+
+class GenerateBody(OllamaBody):
+    prompt: str | None = None
+    system: str | None = None
+    raw: bool | None = None
+    template: Unsupported = None
+    suffix: Unsupported = None
+    context: Unsupported = None
+    images: Unsupported = None
+    width: Unsupported = None
+    height: Unsupported = None
+    steps: Unsupported = None
+
+    def refuse_unsupported(self) -> None:
+        super().refuse_unsupported()
+        refuse_unless(self, {"template": "", "suffix": "", "context": [], "images": [], "width": 0, "height": 0, "steps": 0})
+        if self.raw and self.system:
+            raise bad_request("'system' does not go with 'raw': true, which leaves the template out", param="system")
+
+
+class ShowBody(StrictModel):
+    model: str | None = None
+    name: str | None = None
+    verbose: bool | None = None

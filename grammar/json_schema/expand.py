@@ -329,7 +329,7 @@ class Expander:
         tags = [self.outlines.tags(shapes.objects) for shapes in expanded]
         names = Counter(name for tag in tags for name in tag)
         best = names.most_common(1)[0][0] if names else ""
-        return self.outlines.overlapping(branches, [tag.get(best) for tag in tags])
+        return self.outlines.overlapping(branches, expanded, [tag.get(best) for tag in tags])
 
     def _without(self, own: Shapes, others: Sequence[Shapes]) -> Step:
         """`own` without those of `others` that it may overlap.

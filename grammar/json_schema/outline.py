@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .applicators import applicators
 from .interior import Interior
 from .keywords import ARRAY_KEYWORDS, NUMBER_KEYWORDS, OBJECT_KEYWORDS, STRING_KEYWORDS, types_of
 from .nodes import EVERYTHING, NOTHING, And, Asserted, Constant, Everything, Node, Nodes, Not, Nothing, One, Or, Place, Sole, scalar_key
@@ -136,12 +135,14 @@ class Outlines:
     Args:
         nodes: makes expressions.
         inside: gives the interior of a place.
+        applied: gives what the in-place applicators of a place mean.
         steps: what it may cost.
     """
 
-    def __init__(self, nodes: Nodes, inside: Callable[[Place], Interior], steps: Steps):
+    def __init__(self, nodes: Nodes, inside: Callable[[Place], Interior], applied: Callable[[Place], Iterable[Node]], steps: Steps):
         self._nodes = nodes
         self._inside = inside
+        self._applied = applied
         self._steps = steps
         self._known: dict[Node, Outline] = {EVERYTHING: _EVERYTHING, NOTHING: _NOTHING}
         self._met: dict[tuple[Node, Node], Node] = {}
@@ -264,7 +265,7 @@ class Outlines:
     def _place(self, place: Place, depth: int) -> Outline:
         inside = self._inside(place)
         outline = self._asserted(inside)
-        outline = outline.meet(self._all((a.meaning(self._nodes) for a in applicators(inside)), depth))
+        outline = outline.meet(self._all(self._applied(place), depth))
         lower = outline.lower
         if not inside.only_ref and (inside.has("unevaluatedItems") or inside.has("unevaluatedProperties")):
             lower = lower._replace(arrays=False, objects=False)

@@ -22,6 +22,7 @@ from .keywords import Finding, check
 from .names import Names
 from .nodes import Node, pointer_of
 from .numbers import NumberSet
+from .object_needs import object_needs
 from .objects import ObjectFrames
 from .pointers import ROOT, Pointer
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
@@ -66,8 +67,6 @@ class SchemaCompiler:
 
     def _contradiction(self, root: Node) -> Pointer:
         """Pointer of the deepest required place that is empty by itself."""
-        from .object_needs import object_needs
-
         expander, seen, node, place = self.expander, set[Node](), root, ROOT
         while node not in seen:
             seen.add(node)
@@ -140,8 +139,6 @@ class SchemaCompiler:
         targets.update((byte, int(line[byte])) for byte in range(0x21, 0x7F) if line[byte] != DEAD)
 
     def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
-        from .object_needs import object_needs
-
         needs = (
             object_needs(self.expander, objects)
             if objects is not None
@@ -219,6 +216,8 @@ def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[
         for shape in shapes.objects:
             if sum(len(members.patterns) for members in shape.members) >= _MANY_PATTERNS:
                 _ = Names(expander, shape).classes
+            if shape.witnesses:
+                object_needs(expander, shape)  # where there are too many ways to choose the witnesses
 
     seen: set[str] = set()
     refused = False

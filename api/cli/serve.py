@@ -98,5 +98,6 @@ def _url(args: argparse.Namespace, listener: socket.socket) -> str:
     scheme = "https" if args.ssl_certfile else "http"
     if args.uds:
         return f"{scheme}://localhost"
-    shown: str = _ANY_ADDRESS.get(args.host, args.host)
+    host: str = args.host
+    shown = _ANY_ADDRESS.get(host, host)
     return f"{scheme}://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}"

@@ -5,4 +5,14 @@ from .cursor import Cursor, advance_many, fill_masks
 from .token_fsm import TokenFSM, compile_grammar
 from .vocabulary import Vocabulary, VocabularyError
 
-__all__ = ["CompilerStats", "Cursor", "FsmCompiler", "TokenFSM", "Vocabulary", "VocabularyError", "advance_many", "compile_grammar", "fill_masks"]
+__all__ = [
+    "CompilerStats",
+    "Cursor",
+    "FsmCompiler",
+    "TokenFSM",
+    "Vocabulary",
+    "VocabularyError",
+    "advance_many",
+    "compile_grammar",
+    "fill_masks",
+]

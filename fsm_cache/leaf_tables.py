@@ -13,7 +13,7 @@ from ..grammar.machine_layout import F_TIDY, FLAGS
 from ..grammar.row_store import STORE
 from .mask import NO_ROW
 from .trie import DEPTH
-from .walk import EXITS, FOUND, POSITION, STOP, keep_useful, scan_leaf, set_bits
+from .walk import EXITS, FOUND, STOP, keep_useful, scan_leaf, set_bits
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary

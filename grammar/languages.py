@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 MAX_CODE_POINT = 0x10FFFF
 Edge = tuple[int, int, int]
+
+
+class Run(NamedTuple):
+    """Characters that can come one after another, each of them in any order.
+
+    Attributes:
+        ranges: the characters, as inclusive intervals.
+        count: how many of them can come at least; None for as many as wanted.
+    """
+
+    ranges: tuple[tuple[int, int], ...]
+    count: int | None
 
 
 class CharAutomaton(Protocol):
@@ -32,4 +44,13 @@ class CharAutomaton(Protocol):
 
     def tail_count(self, q: int, cap: int) -> int | None:
         """How many strings are accepted from `q`; None if more than `cap` or infinitely many."""
+        ...
+
+
+@runtime_checkable
+class HasRuns(Protocol):
+    """An automaton that knows where many characters can come one after another without looking at each."""
+
+    def run(self, q: int) -> Run | None:
+        """A large run that can begin at `q`; None if there is none, or none is known."""
         ...

@@ -65,7 +65,7 @@ def shared_leaf(key: Hashable, make: Callable[[], Leaf]) -> Leaf:
         leaf = _leaves.setdefault(key, leaf)
         if len(_leaves) % _REVIEW == 0 or len(_leaves) > _MAX_LEAVES:
             num_rows = sum(known.num_rows for known in _leaves.values())
-            while len(_leaves) > _MAX_LEAVES - _REVIEW or num_rows > _MAX_ROWS and len(_leaves) > 1:
+            while len(_leaves) > _MAX_LEAVES - _REVIEW or (num_rows > _MAX_ROWS and len(_leaves) > 1):
                 num_rows -= _leaves.popitem(last=False)[1].num_rows
     return leaf
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .errors import LimitError
-from .languages import MAX_CODE_POINT, CharAutomaton, Edge
+from .languages import MAX_CODE_POINT, CharAutomaton, Edge, HasRuns
 from .limits import Limits
 from .machine_layout import (
     DEAD,
@@ -28,6 +28,7 @@ from .machine_layout import (
     F_KEY_END,
     F_LOOPS,
     F_PLAIN,
+    F_RUN,
     F_TEXT_LOOP,
     F_TIDY,
     FINAL_ROW,
@@ -39,6 +40,7 @@ from .machine_layout import (
     KEY_TAILS,
     LOOP,
     OUTCOME,
+    RUN,
 )
 from .row_store import STORE
 
@@ -311,14 +313,31 @@ class Lowering:
             stored[LOOP : LOOP + 4] = np.packbits(loops, bitorder="little").view(np.int32)
             if isinstance(key, _Boundary) and self._loops_over_text(key.q):
                 flags |= F_TEXT_LOOP
+        elif isinstance(key, _Boundary) and self._keys is None:
+            flags |= self._store_run(key.q, stored)
         with PUBLISH:
             stored[FLAGS] = flags
 
+    def _store_run(self, q: int, stored: np.ndarray) -> int:
+        """Notes which characters can come many times over although each of them leads to another row. Answers flags."""
+        run = self._automaton.run(q) if isinstance(self._automaton, HasRuns) else None
+        if run is None:
+            return 0
+        inside = np.zeros(0x80, np.bool_)
+        for lo, hi in run.ranges:
+            inside[lo : hi + 1] = True
+        if self._json:
+            inside[:0x20] = inside[0x22] = inside[0x5C] = False
+        stored[LOOP : LOOP + 4] = np.packbits(inside, bitorder="little").view(np.int32)
+        text = F_TEXT_LOOP if _covers_text(run.ranges) else 0
+        if run.count is not None:
+            stored[RUN] = run.count
+            text |= F_RUN
+        return F_LOOPS | text
+
     def _loops_over_text(self, q: int) -> bool:
         """Whether every character beyond ASCII leads from `q` back to `q`."""
-        wide = [e for e in self._automaton.edges(q) if e[1] >= 0x80]
-        covered = sum(hi - max(lo, 0x80) + 1 for lo, hi, target in wide if target == q)
-        return covered == MAX_CODE_POINT + 1 - 0x80 - (_SURROGATES[1] - _SURROGATES[0] + 1)
+        return _covers_text((lo, hi) for lo, hi, target in self._automaton.edges(q) if target == q)
 
     @staticmethod
     def _early_flags(key: _Key) -> int:
@@ -367,21 +386,36 @@ class Lowering:
         if known is None:
             leads: list[int] = []
             rows: list[int] = []
+            whole: dict[tuple[int, int, int], int] = {}  # rows after leads all of whose characters go to one state
+            at = 0
             for lead, left, lo, hi in _LEADS:
+                while at < len(wide) and wide[at][1] < lo:
+                    at += 1
+                if at == len(wide) or wide[at][0] > hi:
+                    continue
                 base = lo & -(1 << (6 * left))
-                segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide if a <= hi and b >= lo)
-                if segments:
-                    leads.append(lead)
+                first, last, target = wide[at]
+                if first <= lo and last >= hi:
+                    key = (lo - base, hi - base, target)
+                    if key not in whole:
+                        whole[key] = self._row(_Middle(left, (key,)))
+                    rows.append(whole[key])
+                else:
+                    segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide[at:] if a <= hi)
                     rows.append(self._row(_Middle(left, segments)))
+                leads.append(lead)
             known = self._lead_rows[wide] = leads, rows
         return known
 
     def _fill_middle(self, key: _Middle, targets: np.ndarray) -> None:
         size = 1 << (6 * (key.left - 1))
+        rows: dict[Segments, int] = {}
         for k in range(64):
             part = _clip(key.segments, k * size, (k + 1) * size - 1)
             if part:
-                targets[0x80 | k] = self._target(part[0][2]) if key.left == 1 else self._row(_Middle(key.left - 1, part))
+                if part not in rows:
+                    rows[part] = self._target(part[0][2]) if key.left == 1 else self._row(_Middle(key.left - 1, part))
+                targets[0x80 | k] = rows[part]
 
     def _escapable(self, q: int) -> Segments:
         """Edges of `q` that an escape may spell."""
@@ -438,6 +472,12 @@ class Lowering:
         else:
             shifted = tuple((a + 0xDC00, b + 0xDC00, t) for a, b, t in key.segments)
             targets[0x75] = self._row(_Hex(4, shifted, -1, 0))
+
+
+def _covers_text(ranges: Iterable[tuple[int, int]]) -> bool:
+    """Whether disjoint ranges hold every character beyond ASCII."""
+    covered = sum(hi - max(lo, 0x80) + 1 for lo, hi in ranges if hi >= 0x80)
+    return covered == MAX_CODE_POINT + 1 - 0x80 - (_SURROGATES[1] - _SURROGATES[0] + 1)
 
 
 _ANY_STRING_LEAF = Lowering(ANY_STRING, json=True)

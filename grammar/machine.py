@@ -17,8 +17,8 @@ import numpy as np
 from . import kernels
 from .errors import LimitError
 from .languages import CharAutomaton
-from .limits import Limits
 from .leaves import Leaf, WordRows, scalar_start, shared_leaf, whitespace_rows
+from .limits import Limits
 from .lowering import GENERIC_STRING_ROW, KeyAutomaton, Lowering
 from .machine_layout import (
     DEAD,
@@ -115,7 +115,8 @@ class ArrayFrame(NamedTuple):
 Transition = Sequence[tuple[int, int]]  # (value, next frame)
 
 
-# What stands in the declared names [lo, hi) after their first `depth` characters may be spelled with an escape: the row after its backslash.
+# What stands in the declared names [lo, hi) after their first `depth` characters may be spelled with an escape: the row after its
+# backslash.
 EscapeMaker = Callable[[int, int, int], int]
 
 _NOT_RAW = re.compile('[\x00-\x1f"\\\\\ud800-\udfff]')  # characters that only an escape can spell, or nothing

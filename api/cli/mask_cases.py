@@ -58,16 +58,19 @@ def read_cases(path: str, vocabulary: Vocabulary) -> list[Case]:
         OSError: the file can't be read.
     """
     encode = _encoder(vocabulary)
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else Path(path).open(encoding="utf-8")
-    with opened as lines:
+    with gzip.open(path, "rt", encoding="utf-8") if path.endswith(".gz") else Path(path).open(encoding="utf-8") as lines:
         return [_case(f"{path}:{number}", line, encode) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _text_of(test: dict[str, Any]) -> str:
+    return test["text"] if "text" in test else json.dumps(test["data"], ensure_ascii=False)
 
 
 def _case(place: str, line: str, encode: Any) -> Case:
     try:
         data = json.loads(line)
         kind = next(kind for kind in KINDS if kind in data)
-        texts = [(test["text"] if "text" in test else json.dumps(test["data"], ensure_ascii=False), test["valid"]) for test in data["tests"]]
+        texts = [(_text_of(test), test["valid"]) for test in data["tests"]]
         return Case(str(data.get("id", place)), kind, data[kind], tuple(Text(tuple(encode(text)), bool(valid)) for text, valid in texts))
     except (ValueError, KeyError, TypeError, StopIteration) as error:
         raise UsageError(f"{place} is no case: {type(error).__name__}: {error}") from error

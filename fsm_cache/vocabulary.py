@@ -41,6 +41,9 @@ class Vocabulary:
         vocab_size: width of the logits; ids from `len(token_bytes)` on are padding.
         encode: the tokenizer's own segmentation of a text, without special tokens; None where it is not known.
         special_tokens: ids by name of the special tokens that a grammar may name. They have no bytes, and end tokens are none of them.
+
+    Attributes:
+        row_words: words of one mask row, ceil(vocab_size / 32).
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Vocabulary:
         usable += [None] * (self.vocab_size - len(usable))
         for eos in self.eos_token_ids:
             usable[eos] = None
+        self.row_words = (self.vocab_size + 31) // 32
         self._scratch = threading.local()
         self.token_bytes: tuple[bytes | None, ...] = tuple(b or None for b in usable)
         named = (special_tokens or {}).items()
@@ -147,11 +151,6 @@ class Vocabulary:
     @cached_property
     def eos_array(self) -> np.ndarray:
         return np.array(sorted(self.eos_token_ids), np.int32)
-
-    @property
-    def row_words(self) -> int:
-        """Words of one mask row: ceil(vocab_size / 32)."""
-        return (self.vocab_size + 31) // 32
 
 
 def _is_unfinished(data: bytes) -> bool:

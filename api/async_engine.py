@@ -72,9 +72,12 @@ class AsyncLLM:
         choice: Sequence[str] | None = None,
         grammar: Any = None,
         output_type: Any = None,
+        structural_tag: Any = None,
     ) -> AsyncGenerator[Delta, None]:
         """Continue a text or token ids. Arguments and errors are those of `LLM.generate`."""
-        constraint = constraints.from_arguments(schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type)
+        constraint = constraints.from_arguments(
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
+        )
         encode = self._encoder.of_text if isinstance(prompt, str) else self._encoder.of_token_ids
         encoded: Prompt = await asyncio.to_thread(encode, prompt)  # type: ignore[arg-type]
         async for delta in self._deltas(encoded, sampling_params, constraint):
@@ -90,9 +93,12 @@ class AsyncLLM:
         choice: Sequence[str] | None = None,
         grammar: Any = None,
         output_type: Any = None,
+        structural_tag: Any = None,
     ) -> AsyncGenerator[Delta, None]:
         """The assistant's next turn. Arguments and errors are those of `LLM.chat`."""
-        constraint = constraints.from_arguments(schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type)
+        constraint = constraints.from_arguments(
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
+        )
         encoded = await asyncio.to_thread(self._encoder.of_chat, messages)
         async for delta in self._deltas(encoded, sampling_params, constraint):
             yield delta

@@ -72,6 +72,7 @@ def from_arguments(
     choice: Sequence[str] | None = None,
     grammar: Grammar | None = None,
     output_type: Any = None,
+    structural_tag: Any = None,
 ) -> Constraint | None:
     """The constraint of a Python call; see `LLM.generate`."""
     builders: tuple[tuple[str, Any, Callable[[], Constraint]], ...] = (
@@ -80,6 +81,7 @@ def from_arguments(
         ("choice", choice, lambda: of_choice(choice or (), field="choice")),
         ("grammar", grammar, lambda: Constraint(grammar=_checked(grammar), field="grammar")),
         ("output_type", output_type, lambda: of_type(output_type, field="output_type")),
+        ("structural_tag", structural_tag, lambda: of_structural_tag(structural_tag, field="structural_tag")),
     )
     return the_only([(field, build) for field, given, build in builders if given is not None])
 
@@ -119,6 +121,11 @@ def of_grammar(notation: Notation, text: str, *, field: str, start: str | None =
     except GrammarError as error:
         raise _with_line(error, text) from None
     return Constraint(grammar=grammar, field=field)
+
+
+def of_structural_tag(spec: Any, *, field: str) -> Constraint:
+    """A structural tag: a tree of nodes, or its JSON form as a value or as text."""
+    return Constraint(grammar=Grammar.structural_tag(spec), field=field)
 
 
 def of_type(output_type: Any, *, field: str) -> Constraint:

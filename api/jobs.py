@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..engine.request import Request, SamplingParams, expand
 from .constraints import Constraint
 from .prompts import Prompt
 from .results import CompletionBuilder, RequestResult
+from .tools.reader import AnswerReader
 
 
 def new_id(prefix: str) -> str:
@@ -21,12 +23,14 @@ class Job:
     """One prompt to answer `params.n` times.
 
     Attributes:
+        make_reader: makes a reader of an answer that may hold tool calls; None where it is just text.
         priority: see `Request`; `cache_salt` too.
     """
 
     prompt: Prompt
     params: SamplingParams
     constraint: Constraint | None = None
+    make_reader: Callable[[], AnswerReader] | None = None
     priority: int = 0
     cache_salt: str | None = None
     job_id: str = field(default_factory=lambda: new_id("gen"))

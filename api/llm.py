@@ -112,6 +112,7 @@ class LLM:
         choice: Sequence[str] | None = None,
         grammar: Grammar | None = None,
         output_type: Any = None,
+        structural_tag: Any = None,
         progress: bool | Progress = False,
     ) -> list[RequestResult]:
         """Continue prompts as they stand, all in one batch.
@@ -124,6 +125,7 @@ class LLM:
             choice: the answer is one of these texts.
             grammar: any `Grammar`; the text is the answer, `.parsed` stays None.
             output_type: a Python type; the answer is JSON and `.parsed` is of that type.
+            structural_tag: free text and tags with a grammar inside, see `Grammar.structural_tag`.
             progress: True shows a bar on stderr; a function is called with (finished, total).
 
         Returns:
@@ -134,7 +136,9 @@ class LLM:
             GrammarError: the constraint cannot be enforced.
             InvalidRequest: a prompt or a parameter that can never be served; nothing was run.
         """
-        constraint = constraints.from_arguments(schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type)
+        constraint = constraints.from_arguments(
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
+        )
         encoded = [self._encode(prompt) for prompt in _each_prompt(prompts)]
         return self._run(encoded, sampling_params, constraint, progress)
 
@@ -148,6 +152,7 @@ class LLM:
         choice: Sequence[str] | None = None,
         grammar: Grammar | None = None,
         output_type: Any = None,
+        structural_tag: Any = None,
         chat_template_kwargs: dict[str, Any] | None = None,
         progress: bool | Progress = False,
     ) -> list[RequestResult]:
@@ -159,7 +164,9 @@ class LLM:
 
         The other arguments, the result and the errors are those of `generate`; also ChatTemplateError if the template refuses.
         """
-        constraint = constraints.from_arguments(schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type)
+        constraint = constraints.from_arguments(
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
+        )
         variables = chat_template_kwargs or {}
         encoded = [self._encoder.of_chat(conversation, **variables) for conversation in _each_conversation(messages)]
         return self._run(encoded, sampling_params, constraint, progress)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..engine.models.model_info import ModelInfo
     from ..engine.models.progress import Progress
     from ..fsm_cache.compiler import CompilerStats
+    from ..fsm_cache.vocabulary import Vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +86,7 @@ class Runtime:
         max_model_len: most tokens of prompt and answer together.
         max_waiting: requests that may wait in the engine.
         token_bytes: token id -> the bytes that it stands for; for a special token, its name.
+        vocabulary: the tokens as grammars see them; None where answers are read as text only.
         compiler_stats: what grammars have cost so far; None where there is no compiler.
         model_info: facts about the files of the model; reads them.
         closers: what else ends with the runtime, in this order.
@@ -95,6 +97,7 @@ class Runtime:
     max_model_len: int
     max_waiting: int
     token_bytes: Callable[[int], bytes]
+    vocabulary: Vocabulary | None = None
     compiler_stats: Callable[[], CompilerStats] | None = None
     model_info: Callable[[], ModelInfo | None] = lambda: None
     closers: tuple[Callable[[], None], ...] = ()
@@ -149,6 +152,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         max_model_len=core.limits.max_model_len,
         max_waiting=core.limits.max_waiting,
         token_bytes=lambda token: table.token_bytes[token] or table.name_bytes(token),
+        vocabulary=vocabulary,
         compiler_stats=compiler.stats,
         model_info=lambda: ModelStore().show(options.model),
         closers=(compiler.close,),

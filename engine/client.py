@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable, Iterable
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -25,6 +26,7 @@ class EngineClient:
 
     def __init__(self, core: EngineCore):
         self._core = core
+        self._process = os.getpid()
         self._commands: SimpleQueue[Callable[[], None]] = SimpleQueue()
         self._callbacks: dict[str, OnOutput] = {}
         self._lock = Lock()
@@ -41,6 +43,8 @@ class EngineClient:
             EngineOverloaded: too many requests are open.
             EngineStopped: the engine was closed or has failed.
         """
+        if os.getpid() != self._process:  # before the lock, which may have been held when the process was forked
+            raise EngineStopped("the engine runs in another process, from which this one was forked")
         self._core.validate(request)
         limits = self._core.limits
         with self._lock:
@@ -56,6 +60,8 @@ class EngineClient:
 
     def abort(self, request_id: str) -> None:
         """Ends a request; no effect on one that is unknown or has ended."""
+        if os.getpid() != self._process:
+            return
         self._command(lambda: self._deliver(self._core.abort(request_id)))
 
     @property
@@ -68,7 +74,9 @@ class EngineClient:
         return self._stats
 
     def close(self) -> None:
-        """Ends all open requests with "abort", and the thread. May be called twice."""
+        """Ends all open requests with "abort", and the thread. May be called twice. In a forked process it has no effect."""
+        if os.getpid() != self._process:
+            return
         with self._lock:
             if self._stopped is None:
                 self._stopped = EngineStopped("the engine is closed")

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from itertools import islice, zip_longest
+from queue import SimpleQueue
 from threading import Event
 from typing import Any, Protocol
 
@@ -132,6 +133,7 @@ class EngineCore:
         self._seeds = random.Random(config.seed)
         self._open: dict[str, Generation] = {}
         self._compiling: dict[str, Future[Any]] = {}
+        self._compiled: SimpleQueue[str] = SimpleQueue()
         self._counters = _Counters()
         self._mask_meter = MaskMeter()
         self._woken = Event()
@@ -189,9 +191,7 @@ class EngineCore:
         if self._scheduler.num_waiting + len(self._compiling) >= self.limits.max_waiting:
             raise EngineOverloaded(f"{self.limits.max_waiting} requests are waiting already")
         if request.grammar is not None:
-            future = self._compiler.submit(request.grammar)
-            self._compiling[request.request_id] = future
-            future.add_done_callback(lambda _: self.wake())
+            self._await(request)
         generation = self._open[request.request_id] = self._generation(request)
         if request.grammar is None:
             self._let_draft(generation, None)
@@ -248,10 +248,28 @@ class EngineCore:
     def _enqueue(self, request: Request) -> None:
         self._scheduler.add(request.request_id, request.prompt_token_ids, priority=request.priority, salt=request.cache_salt)
 
+    def _await(self, request: Request) -> None:
+        """Compiles a request's grammar meanwhile."""
+        future = self._compiler.submit(request.grammar)
+        self._compiling[request.request_id] = future
+
+        def note(_: Future[Any]) -> None:
+            self._compiled.put(request.request_id)
+            self.wake()
+
+        future.add_done_callback(note)
+
     def _start_compiled(self) -> list[RequestOutput]:
-        """Hands requests whose grammar is ready to the scheduler; the last outputs of those whose grammar failed."""
+        """Hands requests whose grammar is ready to the scheduler; the last outputs of those whose grammar failed.
+
+        Costs nothing for those that wait.
+        """
         failed: list[RequestOutput] = []
-        for request_id in [request_id for request_id, future in self._compiling.items() if future.done()]:
+        while not self._compiled.empty():
+            request_id = self._compiled.get()
+            future = self._compiling.get(request_id)
+            if future is None or not future.done():  # it was aborted, and another may have its id
+                continue
             generation = self._open[request_id]
             try:
                 automaton = self._compiling.pop(request_id).result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -51,16 +52,24 @@ class FsmCompiler:
     def __init__(self, vocabulary: Vocabulary, limits: Limits | None = None, max_workers: int = 2, max_bytes: int = _DEFAULT_MAX_BYTES):
         self.vocabulary = vocabulary
         self._limits = limits or Limits()
-        self._pool = ThreadPoolExecutor(max_workers, thread_name_prefix="formcast-fsm")
-        self._lock = threading.Lock()
-        self._futures: OrderedDict[str, Future[TokenFSM]] = OrderedDict()
+        self._max_workers = max_workers
+        self._start()
         self._hits = self._misses = self._failures = 0
         self._seconds = 0.0
         self._max_bytes = max_bytes
         self._num_bytes = self._since_review = 0
 
+    def _start(self) -> None:
+        self._process = os.getpid()
+        self._pool = ThreadPoolExecutor(self._max_workers, thread_name_prefix="formcast-fsm")
+        self._lock = threading.Lock()
+        self._futures: OrderedDict[str, Future[TokenFSM]] = OrderedDict()
+
     def submit(self, grammar: Grammar) -> Future[TokenFSM]:
         """The token FSM of `grammar`, shared with everyone who asks for an equal one. The future raises GrammarError."""
+        if os.getpid() != self._process:
+            # Forked: the threads stayed behind, and whatever they were making will never be ready here.
+            self._start()
         with self._lock:
             future = self._futures.get(grammar.key)
             self._since_review += 1

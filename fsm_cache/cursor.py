@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -141,20 +142,22 @@ def fill_masks(cursors: Sequence[Cursor | None], rows: np.ndarray) -> None:
         LimitError: a budget of a grammar is reached. Nothing is written then.
         ValueError: the rows have another shape or type.
     """
+    if rows.ndim != 2 or rows.dtype != np.int32 or rows.shape[0] != len(cursors) or not rows.flags.c_contiguous:
+        raise ValueError(f"mask rows must be contiguous int32 [{len(cursors)}, W], not {rows.dtype} {list(rows.shape)}")
+    words = rows.shape[1]
     masks: list[Mask] = []  # held until they are written
-    places: list[tuple[int, int, int, int]] = []
+    places = array("q")
     for index, cursor in enumerate(cursors):
         if cursor is None:
             continue
+        if cursor.fsm.vocabulary.row_words != words:
+            raise ValueError(f"a mask row must have {cursor.fsm.vocabulary.row_words} words, not {words}")
         mask = cursor.mask()
         masks.append(mask)
-        places.append((index, *mask.place))
-        if rows.shape[1:] != (cursor.fsm.vocabulary.row_words,):
-            raise ValueError(f"a mask row must have {cursor.fsm.vocabulary.row_words} words, not {list(rows.shape[1:])}")
-    if rows.dtype != np.int32 or rows.shape[0] != len(cursors) or not rows.flags.c_contiguous:
-        raise ValueError(f"mask rows must be contiguous int32 [{len(cursors)}, W], not {rows.dtype} {list(rows.shape)}")
-    if places:
-        fill_rows(rows, np.array(places, np.int64))
+        places.append(index)
+        places.extend(mask.place)
+    if masks:
+        fill_rows(rows, np.frombuffer(places, np.int64).reshape(-1, 4))
 
 
 def advance_many(cursors: Sequence[Cursor | None], token_ids: Sequence[int]) -> list[bool]:

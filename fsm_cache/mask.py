@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import NamedTuple
 
 import numpy as np
@@ -21,10 +22,10 @@ class Mask(NamedTuple):
 
     base: np.ndarray
     ids: np.ndarray
-    place: tuple[int, int, int]
+    place: array[int]
     num_bytes: int
 
     @staticmethod
     def of(base: np.ndarray, ids: np.ndarray, own_bytes: int) -> Mask:
-        place = (base.ctypes.data if len(base) else 0, ids.ctypes.data, len(ids))
+        place = array("q", (base.ctypes.data if len(base) else 0, ids.ctypes.data, len(ids)))
         return Mask(base, ids, place, own_bytes + _OBJECT_BYTES)

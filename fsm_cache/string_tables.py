@@ -49,7 +49,7 @@ class StringTables:
         scan_string(machine.memory, trie.memory, start, np.zeros(2 * trie.max_depth + 4, np.int32), self.lengths, closed)
         self._longest = int(self.lengths.max(initial=0))
         self._stays = (self.lengths >= 0) & (closed == 0)
-        tokens = [(vocabulary.token_bytes[t] or b"", int(t)) for t in np.flatnonzero(closed)]
+        tokens = [(vocabulary.spellings[t] or b"", int(t)) for t in np.flatnonzero(closed)]
         self.closers = np.array([t for data, t in tokens if closed[t] == len(data)], np.int32)
         self.suffixes = Trie.build([(data[closed[t] :], t) for data, t in tokens if closed[t] < len(data)], vocabulary.vocab_size)
         self.closing = Trie.build(tokens, vocabulary.vocab_size)

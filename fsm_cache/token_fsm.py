@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..grammar.counted_text import end_of_token, needs_whole_characters
 from ..grammar.grammar import Compiled, Grammar
 from ..grammar.limits import Limits
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import DEAD, NIL, PARENT, A
+from ..grammar.structural_tag.symbols import TOKEN_LEAD
 from .cursor import Cursor
 from .forced import CHOICE, only_byte
 from .leaf_tables import LeafTable
@@ -84,6 +86,15 @@ class TokenFSM:
         """Whether the byte automaton has used up half of a budget, so that new texts should rather start with a fresh one."""
         return self._machine.is_half_full
 
+    def _without_unfinished(self, state: int, mask: Mask) -> Mask:
+        """The mask without tokens after which a text might have to end inside a character."""
+        row = np.zeros(self.vocabulary.row_words, np.int32) if mask.base is NO_ROW else mask.base.copy()
+        set_bits(row, mask.ids)
+        for token in self.vocabulary.unfinished:
+            if row[token >> 5] >> (token & 31) & 1 and self._step(state, token) == DEAD:
+                row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
+        return Mask.of(row, NO_ROW, row.nbytes)
+
     # --- what cursors ask ------------------------------------------------------------------------------------------
 
     def mask(self, state: int) -> Mask:
@@ -95,6 +106,8 @@ class TokenFSM:
                 mask = self._masks.get(shared) if shared != state else None
                 if mask is None:
                     mask = _MaskMaker(self._machine, self.vocabulary, self._closing).make(shared)
+                    if needs_whole_characters(self._machine, shared):
+                        mask = self._without_unfinished(shared, mask)
                     self._masks.put(shared, mask, mask.num_bytes)
                 if shared != state:
                     self._masks.put(state, mask, _STEP_BYTES)
@@ -106,11 +119,15 @@ class TokenFSM:
         with self._machine.lock:
             target = self._steps.get(key)
             if target is None:
-                data = self.vocabulary.token_bytes[token] if 0 <= token < self.vocabulary.vocab_size else None
-                target = DEAD if data is None else self._machine.run(state, data)
-                if data is not None:
+                target = self._step(state, token)
+                if 0 <= token < self.vocabulary.vocab_size:
                     self._steps.put(key, target, _STEP_BYTES)
             return target
+
+    def _step(self, state: int, token: int) -> int:
+        data = self.vocabulary.spellings[token] if 0 <= token < self.vocabulary.vocab_size else None
+        target = DEAD if data is None else self._machine.run(state, data)
+        return target if target == DEAD else end_of_token(self._machine, target)
 
     def accepting(self, state: int) -> bool:
         with self._machine.lock:
@@ -122,7 +139,7 @@ class TokenFSM:
         with self._machine.lock:
             while len(forced) < limit and not self._machine.accepting(state):
                 byte = self._only_byte(state)
-                if byte == CHOICE:
+                if byte in (CHOICE, TOKEN_LEAD):
                     break
                 forced.append(byte)
                 state = int(self.vocabulary.scratch.status[0])
@@ -324,4 +341,4 @@ def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | N
         GrammarError: the constraint admits nothing.
         LimitError: a budget is reached.
     """
-    return TokenFSM(grammar.compile(limits), vocabulary)
+    return TokenFSM(grammar.compile(limits, vocabulary.special_tokens), vocabulary)

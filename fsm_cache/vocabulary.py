@@ -6,13 +6,14 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..grammar.errors import FormcastError
+from ..grammar.structural_tag.symbols import TOKEN_LEAD, token_spelling
 from .trie import Trie
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class Vocabulary:
         eos_token_ids: ids that end the text.
         vocab_size: width of the logits; ids from `len(token_bytes)` on are padding.
         encode: the tokenizer's own segmentation of a text, without special tokens; None where it is not known.
+        special_tokens: ids by name of the special tokens that a grammar may name. They have no bytes, and end tokens are none of them.
+
+    Attributes:
+        row_words: words of one mask row, ceil(vocab_size / 32).
     """
 
     def __init__(
@@ -47,6 +52,7 @@ class Vocabulary:
         eos_token_ids: Collection[int],
         vocab_size: int | None = None,
         encode: Callable[[str], list[int]] | None = None,
+        special_tokens: Mapping[str, int] | None = None,
     ):
         self.vocab_size = len(token_bytes) if vocab_size is None else vocab_size
         self.eos_token_ids = frozenset(eos_token_ids)
@@ -60,8 +66,13 @@ class Vocabulary:
         usable += [None] * (self.vocab_size - len(usable))
         for eos in self.eos_token_ids:
             usable[eos] = None
+        self.row_words = (self.vocab_size + 31) // 32
         self._scratch = threading.local()
         self.token_bytes: tuple[bytes | None, ...] = tuple(b or None for b in usable)
+        named = (special_tokens or {}).items()
+        self.special_tokens = {name: i for name, i in named if i < self.vocab_size and i not in self.eos_token_ids}
+        if any(self.token_bytes[i] is not None for i in self.special_tokens.values()):
+            raise VocabularyError("a special token stands for no text, but one of them has bytes")
 
     @staticmethod
     def from_tokenizer(tokenizer: Any, vocab_size: int | None = None, eos_token_ids: Collection[int] | None = None) -> Vocabulary:
@@ -85,12 +96,32 @@ class Vocabulary:
         def encode(text: str) -> list[int]:
             return backend.encode(text, add_special_tokens=False).ids
 
-        return Vocabulary(_token_bytes(backend), eos_token_ids, vocab_size, encode)
+        special = {token.content: i for i, token in backend.get_added_tokens_decoder().items() if token.special}
+        return Vocabulary(_token_bytes(backend), eos_token_ids, vocab_size, encode, special)
+
+    @property
+    def spellings(self) -> tuple[bytes | None, ...]:
+        """What an automaton reads for each token: its bytes, or those that stand for a special token. None for tokens that no grammar
+        takes, such as those with a byte that begins special tokens and is in no text."""
+        return self._spellings
+
+    @cached_property
+    def _spellings(self) -> tuple[bytes | None, ...]:
+        spelt = [None if data is None or TOKEN_LEAD in data else data for data in self.token_bytes]
+        for i in self.special_tokens.values():
+            spelt[i] = token_spelling(i)
+        return tuple(spelt)
+
+    @cached_property
+    def unfinished(self) -> tuple[int, ...]:
+        """Tokens after which a text may stand inside a character (RFC 3629): those that end with the beginning of one, or hold
+        nothing but the middle of one."""
+        return tuple(i for i, data in enumerate(self.token_bytes) if data is not None and _is_unfinished(data))
 
     @cached_property
     def trie(self) -> Trie:
-        """All tokens with bytes."""
-        return Trie.build([(b, i) for i, b in enumerate(self.token_bytes) if b is not None], self.vocab_size)
+        """All tokens that an automaton can read."""
+        return Trie.build([(b, i) for i, b in enumerate(self.spellings) if b is not None], self.vocab_size)
 
     @cached_property
     def string_tables(self) -> tuple[StringTables, StringTables]:
@@ -121,10 +152,15 @@ class Vocabulary:
     def eos_array(self) -> np.ndarray:
         return np.array(sorted(self.eos_token_ids), np.int32)
 
-    @property
-    def row_words(self) -> int:
-        """Words of one mask row: ceil(vocab_size / 32)."""
-        return (self.vocab_size + 31) // 32
+
+def _is_unfinished(data: bytes) -> bool:
+    at = len(data) - 1
+    while at >= 0 and data[at] & 0xC0 == 0x80:
+        at -= 1
+    if at < 0:
+        return True
+    length = 1 + (data[at] >= 0xC0) + (data[at] >= 0xE0) + (data[at] >= 0xF0)
+    return len(data) - at < length
 
 
 def _backend(tokenizer: Any) -> Tokenizer:

@@ -51,6 +51,7 @@ from ..grammar.machine_layout import (
     ROW_SERIAL,
     RUN,
     SET,
+    SWITCH,
     V_ARRAYS,
     V_COUNTED,
     V_DISTINCT_RAW,
@@ -250,7 +251,7 @@ def taken_whole(nodes, rows, state, subtrees, i):
     """Whether everything below trie node `i` may follow `state`: a leaf that takes all these bytes in any order, or a key whose text
     does not matter."""
     kind = nodes[state * NODE + KIND]
-    if kind != LEAF and (kind != KEY or nodes[state * NODE + B] != OFF):
+    if kind != LEAF and kind != SWITCH and (kind != KEY or nodes[state * NODE + B] != OFF):
         return False
     return row_takes_whole(rows, nodes[state * NODE + A], subtrees, i)
 

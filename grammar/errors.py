@@ -3,6 +3,7 @@
     FormcastError                 anything a user can cause
       GrammarError                a constraint that cannot be enforced exactly, and where
         LimitError                a budget of `Limits` was reached
+      OutputError                 a text that its structural tag does not admit
 """
 
 from __future__ import annotations
@@ -48,3 +49,15 @@ class GrammarError(FormcastError):
 
 class LimitError(GrammarError):
     """A budget of `Limits` was reached before the constraint was built."""
+
+
+class OutputError(FormcastError):
+    """A text is not what its structural tag admits.
+
+    Attributes:
+        position: offset of the place in bytes.
+    """
+
+    def __init__(self, reason: str, *, position: int):
+        self.position = position
+        super().__init__(f"{reason} (at byte {position})")

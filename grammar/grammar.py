@@ -8,7 +8,7 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from . import json_text
 from .diagnosis import Failure, diagnose
@@ -23,6 +23,9 @@ from .machine import Machine, leaf_row
 from .machine_layout import DEAD
 from .regex import Language
 from .whitespace import Whitespace
+
+if TYPE_CHECKING:
+    from .structural_tag.grammar import TagGrammar
 
 Json = Any
 
@@ -40,7 +43,7 @@ class Grammar:
     whatever cannot be enforced exactly.
 
     Attributes:
-        kind: "json_schema", "regex", "choice", "lark", "gbnf" or "ebnf".
+        kind: "json_schema", "regex", "choice", "lark", "gbnf", "ebnf" or "structural_tag".
         key: text that is equal for grammars of equal meaning and options; caches are keyed by it.
     """
 
@@ -177,6 +180,21 @@ class Grammar:
         return Grammar._of_cfg("ebnf", text, root, parse_ebnf)
 
     @staticmethod
+    def structural_tag(spec: Any, *, limits: Limits | None = None) -> TagGrammar:
+        """Free text and tags with a grammar inside, see `structural_tag.spec` for what there is.
+
+        Args:
+            spec: a tree of nodes, its JSON form (a mapping or JSON text), or xgrammar's and vLLM's `structural_tag`.
+            limits: budgets for the check.
+
+        Raises:
+            GrammarError: with the JSON pointer of what is malformed, unknown, unsupported or contradictory.
+        """
+        from .structural_tag.grammar import TagGrammar
+
+        return TagGrammar(spec, limits or Limits())
+
+    @staticmethod
     def _of_cfg(kind: str, text: str, start: str, parse: Callable[[str, str, Limits | None], Any]) -> Grammar:
         if not isinstance(text, str):
             raise GrammarError(f"a grammar must be text, not {type(text).__name__}")
@@ -229,8 +247,11 @@ class Grammar:
 
     # --- use -------------------------------------------------------------------------------------------------------
 
-    def compile(self, limits: Limits | None = None) -> Compiled:
+    def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int] | None = None) -> Compiled:
         """A fresh byte automaton.
+
+        Args:
+            special_tokens: ids by name of the special tokens of the vocabulary it is for.
 
         Raises:
             GrammarError: the constraint admits nothing.

@@ -26,8 +26,10 @@ from .machine_layout import (
     F_ESCAPE,
     F_EXPANDED,
     F_KEY_END,
+    FEW_TOKENS,
     FINAL_ROW,
     FLAGS,
+    FORK,
     FR_ALTERNATIVES,
     FR_CLASSES,
     FR_CLOSE,
@@ -51,6 +53,8 @@ from .machine_layout import (
     KEY_TAILS,
     KIND,
     LEAF,
+    MARK,
+    MARKED,
     NAME,
     NAME_BYTE,
     NAME_DEPTH,
@@ -78,6 +82,7 @@ from .machine_layout import (
     POSITION,
     ROW,
     SET,
+    SWITCH,
     V_ARRAYS,
     V_COUNTED,
     V_DISTINCT_RAW,
@@ -602,6 +607,48 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
     return count
 
 
+@kernel(i4(P, P, P, P, P, i4, P, i4, i4))
+def begin_fork(nodes, buckets, table, values, header, node, out, first, count):
+    """Appends the continuations of a fork to out[first:first + count]. Answers the new count, or a code."""
+    at = values[nodes[node * NODE + A]]
+    if at < 0:
+        return ask(header, NEED_VALUE, nodes[node * NODE + A], 0)
+    parent = nodes[node * NODE + PARENT]
+    alternatives = table[at]
+    if alternatives > MAX_MEMBERS:
+        return ask(header, 0, 0, 0)
+    at += 1
+    for _ in range(alternatives):
+        elements = table[at]
+        at += 1
+        inner = parent
+        for _ in range(elements):
+            inner = make_node(nodes, buckets, header, table[at], table[at + 1], table[at + 2], table[at + 3], inner, 1)
+            at += 4
+        count = list_members(nodes, inner, out, np.int32(first + count), np.int32(OUT_SIZE)) - first
+        if count < 0:
+            return ask(header, 0, 0, 0)
+    return count
+
+
+@kernel(i4(P, P, P, P, i4, i4, P, i4))
+def step_switch(nodes, buckets, rows, header, node, byte, out, count):
+    """One byte of a leaf that says what it read. Answers the new count, or a code."""
+    row = nodes[node * NODE + A]
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, row, 0)
+    target = rows[row * ROW + byte]
+    if target < 0:
+        return count
+    parent = nodes[node * NODE + PARENT]
+    if rows[target * ROW + FLAGS] & F_KEY_END:
+        out[count] = make_node(nodes, buckets, header, FORK, rows[target * ROW + OUTCOME], 0, 0, parent, 1)
+    else:
+        left = nodes[node * NODE + C]
+        out[count] = make_node(nodes, buckets, header, SWITCH, target, np.int32(left > 0), left, parent, 1)
+    return count + 1
+
+
 @kernel(i4(P, P, P, P, P, P, P, P, i4))
 def may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node):
     """Whether an object (any of its nodes) can take one more key."""
@@ -730,6 +777,22 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 if pending < 0:
                     return ask(header, 0, 0, 0)
             continue
+        if kind == MARK:
+            continue  # a parser passes marks between steps, nothing else has any
+        if kind == FORK:
+            pending = begin_fork(nodes, buckets, table, values, header, node, out, np.int32(half), pending)
+            if pending < 0:
+                return pending
+            continue
+        if kind == SWITCH:
+            count = step_switch(nodes, buckets, rows, header, node, byte, out, count)
+            if count < 0:
+                return count
+            if rows[nodes[node * NODE + A] * ROW + FLAGS] & F_ACCEPT:
+                pending = list_members(nodes, nodes[node * NODE + PARENT], out, np.int32(half + pending), np.int32(OUT_SIZE)) - half
+                if pending < 0:
+                    return ask(header, 0, 0, 0)
+            continue
         if kind == POSITION:
             if values[nodes[node * NODE + A]] < 0:
                 return ask(header, NEED_VALUE, nodes[node * NODE + A], 0)
@@ -797,30 +860,58 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
     return union(nodes, buckets, header, out, count)
 
 
-@kernel(i4(P, P, P, i4, P))
-def may_end(nodes, rows, header, state, out):
-    """1 if the text may end in this state, 0 if not, or NEED."""
-    pending = list_members(nodes, state, out, np.int32(0), np.int32(OUT_SIZE))
+MAY_END = 1
+GOES_ON = 2
+
+
+@kernel(i4(P, P, P, P, P, P, i4, P, P))
+def look_ahead(nodes, buckets, rows, table, values, header, state, out, found):
+    """Follows what can be passed without a byte. Answers the number of marks met, in out[:count], or a code.
+
+    Sets found[0] to the sum of MAY_END, if the text may end before any mark, and GOES_ON, if more of it can be read before any mark.
+    `out` has OUT_SIZE ints; the upper half is scratch.
+    """
+    if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
+        return np.int32(GROW)
+    half = np.int32(MAX_MEMBERS)
+    found[0] = np.int32(0)
+    count = np.int32(0)
+    pending = list_members(nodes, state, out, half, np.int32(OUT_SIZE)) - half
     if pending < 0:
         return ask(header, 0, 0, 0)
     while pending > 0:
         pending -= 1
-        node = out[pending]
+        node = out[half + pending]
         kind = nodes[node * NODE + KIND]
         row = nodes[node * NODE + A]
+        if kind == MARK:
+            if count + 1 > half:
+                return ask(header, 0, 0, 0)
+            out[count] = node
+            count += 1
+            continue
+        if kind == FORK:
+            pending = begin_fork(nodes, buckets, table, values, header, node, out, half, pending)
+            if pending < 0:
+                return pending
+            continue
         if kind == END:
             row = nodes[node * NODE + B]
-        elif kind != LEAF:
+        elif kind not in (LEAF, SWITCH):
+            found[0] |= GOES_ON
             continue
         if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
             return ask(header, NEED_ROW, row, 0)
+        if row != FINAL_ROW:
+            found[0] |= GOES_ON
         if rows[row * ROW + FLAGS] & F_ACCEPT:
             if kind == END:
-                return np.int32(1)
-            pending = list_members(nodes, nodes[node * NODE + PARENT], out, np.int32(pending), np.int32(OUT_SIZE))
-            if pending < 0:
-                return ask(header, 0, 0, 0)
-    return np.int32(0)
+                found[0] |= MAY_END
+            else:
+                pending = list_members(nodes, nodes[node * NODE + PARENT], out, half + pending, np.int32(OUT_SIZE)) - half
+                if pending < 0:
+                    return ask(header, 0, 0, 0)
+    return count
 
 
 # --- entries: arrays in, called from Python ------------------------------------------------------------------------
@@ -834,11 +925,25 @@ def addresses(memory):
     )  # fmt: skip
 
 
-@kernel(i4(MEMORY, i4, i4_1))
-def accepting(memory, state, out):
-    """1 if the text may end in `state`, 0 if not, or NEED. `out` is scratch of OUT_SIZE ints."""
-    nodes, _, rows, _, _, _, _, header = addresses(memory)
-    return may_end(nodes, rows, header, state, pointer(out))
+@kernel(i4(MEMORY, i4, i4_1, i4_1))
+def ends_and_marks(memory, state, out, found):
+    """Marks that can be passed in `state` before a further byte: their number, with the nodes in out[:count], or a code.
+
+    Args:
+        out: scratch of OUT_SIZE ints.
+        found: [1], set to the sum of MAY_END and GOES_ON where the text may end, or go on, without passing a mark.
+    """
+    nodes, buckets, rows, table, values, _, _, header = addresses(memory)
+    return look_ahead(nodes, buckets, rows, table, values, header, state, pointer(out), pointer(found))
+
+
+@kernel(i4(MEMORY, i4_1, i4))
+def union_of(memory, out, count):
+    """The union of the states out[:count], or a code. `out` has OUT_SIZE ints."""
+    nodes, buckets, _, _, _, _, _, header = addresses(memory)
+    if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
+        return np.int32(GROW)
+    return union(nodes, buckets, header, pointer(out), count)
 
 
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
@@ -852,6 +957,30 @@ def run(memory, state, data, position, out):
     for i in range(position, data.shape[0]):
         byte = np.int32(data[i])
         target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
+        if target < 0:
+            header[H_POSITION] = np.int32(i)
+            header[H_STATE] = state
+            return target
+        state = target
+    return state
+
+
+@kernel(i4(MEMORY, i4, u1_1, i4, i4_1, i4_1))
+def run_to_mark(memory, state, data, position, out, found):
+    """As `run`, but stops with MARKED as soon as a mark can be passed, the state and the bytes read in the header."""
+    nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
+    members = pointer(out)
+    for i in range(position, data.shape[0]):
+        byte = np.int32(data[i])
+        target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
+        if target >= 0:
+            marks = look_ahead(nodes, buckets, rows, table, values, header, target, members, pointer(found))
+            if marks > 0:
+                header[H_POSITION] = np.int32(i + 1)
+                header[H_STATE] = target
+                return np.int32(MARKED)
+            if marks < 0:
+                target = marks
         if target < 0:
             header[H_POSITION] = np.int32(i)
             header[H_STATE] = state
@@ -876,9 +1005,14 @@ def push_position(memory, position, parent):
 
 @kernel(i4(MEMORY, i4))
 def mask_state(memory, state):
-    """A state with the same mask: inside a key or a distinct item, text that begins nothing seen before does not matter."""
+    """A state with the same mask: inside a key or a distinct item, text that begins nothing seen before does not matter; in a
+    text of bounded length, nor does how many tokens are left if they are many."""
     nodes, buckets, _, _, _, _, _, header = addresses(memory)
     kind = nodes[state * NODE + KIND]
+    if kind == SWITCH and nodes[state * NODE + C] > FEW_TOKENS:
+        if header[H_NODES] + 1 >= header[H_NODE_CAPACITY]:
+            return np.int32(GROW)
+        return make_node(nodes, buckets, header, kind, nodes[state * NODE + A], 0, 0, nodes[state * NODE + PARENT], np.int32(1))
     if kind not in (KEY, ITEM, NAME) or nodes[state * NODE + B] == OFF:
         return state
     rest = nodes[state * NODE + C]

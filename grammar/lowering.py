@@ -249,6 +249,11 @@ class Lowering:
             line[FLAGS] = F_EXPANDED | F_KEY_END
         return row
 
+    @staticmethod
+    def missing_bytes(key: object) -> int:
+        """Bytes between the row of a key and the end of the character it is inside of."""
+        return key.left if isinstance(key, _Middle) else 0
+
     # --- what a key row can become ---------------------------------------------------------------------------------
 
     def _info(self, key: _Key) -> KeyInfo:

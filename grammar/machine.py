@@ -10,7 +10,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from .machine_layout import (
     DEAD,
     END,
     FINAL_ROW,
+    FORK,
     GENERIC_STRING,
     GROW,
     H_BUCKET_MASK,
@@ -36,7 +37,9 @@ from .machine_layout import (
     H_STATE,
     H_TRANSITION_MASK,
     HEADER_SIZE,
+    KIND,
     LEAF,
+    MARKED,
     NAME_DEPTH,
     NAME_ESCAPE,
     NAME_HI,
@@ -50,13 +53,19 @@ from .machine_layout import (
     NEED_VALUE,
     NIL,
     NODE,
+    PARENT,
+    SET,
     SETTINGS_SIZE,
     VALUE,
     WS_OUTER_AFTER,
     WS_OUTER_BEFORE,
+    A,
 )
 from .row_store import STORE
 from .whitespace import Whitespace
+
+if TYPE_CHECKING:
+    from .counted_text import CountedText
 
 
 class ValueParts(NamedTuple):
@@ -80,6 +89,40 @@ class PositionParts(NamedTuple):
     """
 
     alternatives: Sequence[tuple[int, Sequence[int]]]
+
+
+class Element(NamedTuple):
+    """A node to be pushed; what its fields mean is in `machine_layout`."""
+
+    kind: int
+    a: int
+    b: int = 0
+    c: int = 0
+
+
+class ForkParts(NamedTuple):
+    """Several ways to go on.
+
+    Attributes:
+        alternatives: what is read one after another, at most two elements each; none means that what stands after the fork comes.
+            A fork may not be reached again before something is read.
+    """
+
+    alternatives: Sequence[Sequence[Element]]
+
+
+class Frontier(NamedTuple):
+    """What can happen in a state without a further byte.
+
+    Attributes:
+        accepting: the text may end without passing a mark.
+        goes_on: more can be read without passing a mark.
+        marks: nodes of marks that can be passed.
+    """
+
+    accepting: bool
+    goes_on: bool
+    marks: tuple[int, ...]
 
 
 class ObjectFrame(NamedTuple):
@@ -125,6 +168,9 @@ class Machine:
     Args:
         whitespace: policy for JSON grammars.
         limits: `max_nodes` and `max_states` bound the memory.
+
+    Attributes:
+        counted_texts: texts that may take a bounded number of tokens.
     """
 
     def __init__(self, whitespace: Whitespace | None = None, limits: Limits | None = None):
@@ -138,7 +184,9 @@ class Machine:
         self.transitions = np.full((64, 3), -1, np.int32)
         self.header = np.zeros(HEADER_SIZE, np.int32)
         self._out = np.zeros(kernels.OUT_SIZE, np.int32)
-        self._value_makers: list[Callable[[], ValueParts | PositionParts]] = []
+        self._found = np.zeros(1, np.int32)
+        self.counted_texts: list[CountedText] = []
+        self._value_makers: list[Callable[[], ValueParts | PositionParts | ForkParts]] = []
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
         self._transition_makers: dict[int, Callable[[int], Transition]] = {}
         self._name_tries: list[tuple[Sequence[str], EscapeMaker]] = []
@@ -148,7 +196,7 @@ class Machine:
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
         self._pack()
-        self._node(NIL, 0, 0, 0, 0)
+        self.node(NIL, 0, 0, 0, 0)
         places = whitespace_rows(whitespace or Whitespace.policy("compact"))
         self.table[: len(places.rows)] = places.rows
         self.table[GENERIC_STRING] = GENERIC_STRING_ROW
@@ -156,22 +204,48 @@ class Machine:
 
     # --- construction ----------------------------------------------------------------------------------------------
 
-    def _node(self, kind: int, a: int, b: int, c: int, parent: int) -> int:
+    def members(self, state: int) -> list[int]:
+        """The nodes that a state is the union of."""
+        if int(self.nodes[state, KIND]) != SET:
+            return [state]
+        found = []
+        while state != NIL:
+            found.append(int(self.nodes[state, A]))
+            state = int(self.nodes[state, PARENT])
+        return found
+
+    def union(self, states: Sequence[int]) -> int:
+        """The union of at least one state."""
+        while True:
+            self._out[: len(states)] = states
+            result = int(kernels.union_of(self.memory, self._out, len(states)))
+            if result >= 0:
+                return result
+            self.serve(result)
+
+    def node(self, kind: int, a: int, b: int, c: int, parent: int) -> int:
+        """The node with these fields, made when absent."""
+        if int(self.header[H_NODES]) + 1 >= len(self.nodes):
+            self._grow_nodes()
         return int(kernels.intern_node(self.memory, kind, a, b, c, parent))
 
     def start_of_text(self, row: int) -> int:
         """State before a whole text whose language is a leaf row."""
-        return self._node(LEAF, row, 0, 0, self._node(END, 0, FINAL_ROW, 0, NIL))
+        return self.node(LEAF, row, 0, 0, self.node(END, 0, FINAL_ROW, 0, NIL))
 
     def start_of_sentence(self, position: int | None) -> int:
         """State before a whole text that a position of a context-free grammar derives; None for the empty text only."""
-        end = self._node(END, 0, FINAL_ROW, 0, NIL)
+        end = self.node(END, 0, FINAL_ROW, 0, NIL)
         return end if position is None else int(kernels.push_position(self.memory, position, end))
+
+    def start_of_fork(self, fork: int) -> int:
+        """State before a whole text that a fork begins."""
+        return self.node(FORK, fork, 0, 0, self.node(END, 0, FINAL_ROW, 0, NIL))
 
     def start_of_document(self, value: int) -> int:
         """State before a whole JSON document."""
-        end = self._node(END, 0, int(self.table[WS_OUTER_AFTER]), 0, NIL)
-        return self._node(VALUE, value, int(self.table[WS_OUTER_BEFORE]), 0, end)
+        end = self.node(END, 0, int(self.table[WS_OUTER_AFTER]), 0, NIL)
+        return self.node(VALUE, value, int(self.table[WS_OUTER_BEFORE]), 0, end)
 
     def lower(self, automaton: CharAutomaton, *, json: bool, tidy: bool = False, keys: KeyAutomaton | None = None) -> Lowering:
         """Rows of an automaton that only this grammar uses."""
@@ -199,6 +273,10 @@ class Machine:
         """Start row of a string that is one of some words; see `WordRows`."""
         return self._hold(shared_leaf((key, "words"), lambda: WordRows(words)))
 
+    def hold(self, leaf: Lowering) -> None:
+        """Keeps rows that this grammar can reach."""
+        self._held.add(leaf)
+
     def _hold(self, leaf: Leaf) -> int:
         self._held.add(leaf)
         return leaf.start_row()
@@ -217,8 +295,8 @@ class Machine:
         """A place in a context-free grammar that may read nothing if `nullable`."""
         return 2 * self.new_value(maker) + nullable
 
-    def new_value(self, maker: Callable[[], ValueParts | PositionParts]) -> int:
-        """A value, made when a step first needs it."""
+    def new_value(self, maker: Callable[[], ValueParts | PositionParts | ForkParts]) -> int:
+        """A value or a fork, made when a step first needs it."""
         value = len(self._value_makers)
         if value == len(self.values):
             self.values = _doubled(self.values, -1)
@@ -277,11 +355,48 @@ class Machine:
 
     def accepting(self, state: int) -> bool:
         """Whether the text may end in `state`."""
+        return self.frontier(state).accepting
+
+    def frontier(self, state: int) -> Frontier:
+        """What can happen in `state` without a further byte."""
         while True:
-            result = int(kernels.accepting(self.memory, state, self._out))
+            count = int(kernels.ends_and_marks(self.memory, state, self._out, self._found))
+            if count >= 0:
+                found = int(self._found[0])
+                return Frontier(bool(found & kernels.MAY_END), bool(found & kernels.GOES_ON), tuple(self._out[:count].tolist()))
+            self.serve(count)
+
+    def run_to_mark(self, state: int, data: bytes, position: int) -> tuple[int, int]:
+        """The state after `data` from `position` on, or after as much of it as it takes until a mark can be passed, and the position
+        after it; DEAD with the position of the byte that is refused."""
+        view = np.frombuffer(data, np.uint8)
+        while True:
+            result = int(kernels.run_to_mark(self.memory, state, view, position, self._out, self._found))
             if result >= 0:
-                return bool(result)
+                return result, len(data)
+            state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
+            if result == MARKED:
+                return state, position
+            if result == DEAD:
+                return DEAD, position
             self.serve(result)
+
+    def continuations(self, fork: int) -> list[int]:
+        """The nodes that a fork node leads to."""
+        value = int(self.nodes[fork, A])
+        if self.values[value] < 0:
+            self._fill_value(value)
+        at = int(self.values[value])
+        found = []
+        alternatives, at = int(self.table[at]), at + 1
+        for _ in range(alternatives):
+            count, at = int(self.table[at]), at + 1
+            node = int(self.nodes[fork, PARENT])
+            for _ in range(count):
+                kind, a, b, c = (int(x) for x in self.table[at : at + 4])
+                node, at = self.node(kind, a, b, c, node), at + 4
+            found.append(node)
+        return found
 
     def mask_state(self, state: int) -> int:
         """A state with the same mask as `state`; many states share one."""
@@ -331,6 +446,10 @@ class Machine:
 
     def _fill_value(self, value: int) -> None:
         parts = self._value_makers[value]()
+        if isinstance(parts, ForkParts):
+            nodes = [[len(alternative), *(x for element in reversed(alternative) for x in element)] for alternative in parts.alternatives]
+            self.values[value] = self._append([len(nodes), *(x for alternative in nodes for x in alternative)])
+            return
         if isinstance(parts, PositionParts):
             flat = [x for row, positions in parts.alternatives for x in (row, len(positions), *positions)]
             self.values[value] = self._append([len(parts.alternatives), *flat])
@@ -396,6 +515,11 @@ class Machine:
         self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
         self._arrays = (self.nodes, self.buckets, STORE.rows, self.table, self.values, self.frames, self.transitions, self.header)
         self.memory = np.array([a.ctypes.data for a in self._arrays], np.int64)
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes made so far."""
+        return int(self.header[H_NODES])
 
     @property
     def num_bytes(self) -> int:

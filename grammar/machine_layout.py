@@ -17,6 +17,7 @@ from __future__ import annotations
 DEAD = -1
 NEED = -2  # Python must expand something: header[H_NEED], header[H_NEED_A], header[H_NEED_B]
 GROW = -3  # `nodes` is full
+MARKED = -4  # a run stopped where a mark can be passed
 
 # --- header ------------------------------------------------------------------------------------------------------
 H_NODES = 0
@@ -61,6 +62,11 @@ POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it i
 ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
 NAME = 17  # inside a key that so far begins declared names; a: trie node (offset in table), b: as KEY.b, c: row of the same key as an
 #            undeclared one, -1 where it cannot be one; parent: OBJECT_AFTER. Bytes so far are raw: escapes lead to a KEY
+FORK = 18  # one of several continuations, nothing of it read yet; a: value id
+SWITCH = 19  # leaf that says what it read: a row with F_KEY_END leads to the fork OUTCOME. a: row,
+#              b: 1 once something was read in the token that is being read, c: tokens left to read (0: no bound)
+FEW_TOKENS = 3  # with so few left, a token may not leave a character unfinished that they might not suffice for: 3 bytes at most
+MARK = 20  # reads nothing; says to a parser of the output that the text got here. a: number of the mark
 UNION = 31  # no state: remembers that the union of a and b is the parent; a < b
 
 OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
@@ -103,6 +109,8 @@ V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_L
 # --- position table: [alternatives, then for each: row of its terminal, count, positions to push (inner first)], where a
 # --- position is 2 * value id + 1 if it may read nothing
 P_ALTERNATIVES, P_LIST = range(2)
+
+# --- fork table: [alternatives, then for each: count, nodes to push (inner first) as kind, a, b, c] --------------------------
 
 # --- frames ------------------------------------------------------------------------------------------------------
 # object: [can close, key row, allowed classes, offset of allowed words, trie of declared names or -1]

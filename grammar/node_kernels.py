@@ -19,6 +19,7 @@ from .machine_layout import (
     ARRAY_AFTER,
     ARRAY_OPEN,
     COUNTED,
+    FORK,
     GROW,
     H_BUCKET_MASK,
     H_NEED,
@@ -28,6 +29,7 @@ from .machine_layout import (
     H_NODES,
     KIND,
     LEAF,
+    MARK,
     NEED,
     NEXT,
     NIL,
@@ -38,6 +40,7 @@ from .machine_layout import (
     PARENT,
     POSITION,
     SET,
+    SWITCH,
     UNION,
     VALUE,
     A,
@@ -178,6 +181,7 @@ def compare(nodes, m, n):
             return np.int32(-1) if x < y else np.int32(1)
     if (
         kind in (LEAF, POSITION, VALUE, COUNTED)
+        or kind in (FORK, SWITCH, MARK)
         or kind in (ARRAY_OPEN, ARRAY_AFTER)
         or kind in (OBJECT_OPEN, OBJECT_AFTER, OBJECT_COMMA)
     ):

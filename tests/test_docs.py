@@ -16,6 +16,7 @@ from formcast.api.cli.parser import build_parser
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "bench").glob("*.md")])
 RUNNABLE = [ROOT / "README.md", ROOT / "docs" / "quickstart.md"]  # the others show signatures
+EXECUTED = [ROOT / "docs" / "structural_tags.md", ROOT / "docs" / "tools.md"]  # they need no model
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 SCHEMA_NAME = re.compile(r"formcast:([a-z_]+)")
@@ -37,6 +38,12 @@ def test_python_blocks_parse(document: Path):
     for language, code in FENCE.findall(document.read_text(encoding="utf-8")):
         if language == "python":
             ast.parse(code, filename=ids(document))
+
+
+@pytest.mark.parametrize("document", EXECUTED, ids=ids)
+def test_python_blocks_run(document: Path):
+    code = [code for language, code in FENCE.findall(document.read_text(encoding="utf-8")) if language == "python"]
+    exec(compile("\n".join(code), ids(document), "exec"), {"__name__": ids(document)})
 
 
 @pytest.mark.parametrize("document", [document for document in DOCUMENTS if document != METRICS], ids=ids)

@@ -57,7 +57,7 @@ def _item(index: int, line: bytes, path: str) -> BatchItem:
         value = json.loads(line)
     except (ValueError, RecursionError):
         raise UsageError(f"{place} is not valid JSON") from None
-    fields = {"prompt": value} if isinstance(value, str) else value
+    fields: Any = {"prompt": value} if isinstance(value, str) else value
     if not isinstance(fields, dict):
         raise UsageError(f"{place} must be a text or an object")
     unknown = sorted(fields.keys() - _KNOWN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import time
 from collections import Counter
@@ -170,10 +171,9 @@ def _print(figures: list[Figures]) -> None:
 def _plot(figures: list[Figures], path: str) -> None:
     """Distributions of the times, as shares of tokens (cases) that took at most so long."""
     try:
-        import matplotlib
-
+        matplotlib = importlib.import_module("matplotlib")
         matplotlib.use("agg")
-        from matplotlib import pyplot
+        pyplot = importlib.import_module("matplotlib.pyplot")
     except ImportError as error:
         raise UsageError("a plot needs matplotlib: pip install 'formcast[bench]'") from error
     figure, axes = pyplot.subplots(1, 3, figsize=(15, 4.5))

@@ -12,7 +12,7 @@ from ..constraints import Constraint, ConstraintError, Notation
 from ..runtime import RuntimeOptions
 from .errors import UsageError
 from .grammar_source import read_grammar
-from .schema_source import read_schema
+from .schema_source import read_schema, read_text
 
 
 def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
@@ -61,6 +61,7 @@ def constraint(args: argparse.Namespace) -> Constraint | None:
         "--lark": args.lark is not None and (lambda: _grammar_constraint("lark", args.lark, start=args.lark_start)),
         "--gbnf": args.gbnf is not None and (lambda: _grammar_constraint("gbnf", args.gbnf)),
         "--ebnf": args.ebnf is not None and (lambda: _grammar_constraint("ebnf", args.ebnf)),
+        "--structural-tag": args.structural_tag is not None and (lambda: _structural_tag(args.structural_tag)),
     }
     if args.lark_start is not None and args.lark is None:
         raise UsageError("--lark-start needs --lark")
@@ -77,11 +78,15 @@ def schema_constraint(source: str) -> Constraint:
 
 def reads_stdin(args: argparse.Namespace) -> bool:
     """Whether the constraint is to be read from stdin."""
-    return "-" in (args.json_schema, args.lark, args.gbnf, args.ebnf)
+    return "-" in (args.json_schema, args.lark, args.gbnf, args.ebnf, args.structural_tag)
 
 
 def _grammar_constraint(notation: Notation, source: str, *, start: str | None = None) -> Constraint:
     return constraints.of_grammar(notation, read_grammar(source, notation), field=f"--{notation}", start=start)
+
+
+def _structural_tag(source: str) -> Constraint:
+    return constraints.of_structural_tag(read_text(source), field="--structural-tag")
 
 
 def api_keys(args: argparse.Namespace) -> tuple[str, ...]:

@@ -89,6 +89,12 @@ def _serve(commands: Any) -> None:
     parser.add_argument("--uds", metavar="PATH", help="listen on a Unix socket instead")
     parser.add_argument("--api-key", nargs="+", metavar="KEY", help="keys that requests must bring (or FORMCAST_API_KEY)")
     parser.add_argument("--served-model-name", nargs="+", metavar="NAME", help="names of the model in requests")
+    parser.add_argument(
+        "--tool-call-format",
+        "--tool-call-parser",
+        choices=("hermes", "llama3_json", "pythonic", "mistral", "function", "json"),
+        help="how the model writes tool calls (what its chat template uses)",
+    )
     parser.add_argument("--max-request-bytes", type=_positive, default=8 << 20, metavar="N", help="largest request body (%(default)s)")
     parser.add_argument(
         "--shutdown-timeout", type=_seconds, default=2.0, metavar="S", help="time for running answers at the end (%(default)s s)"
@@ -219,6 +225,7 @@ def _add_constraints(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--lark-start", metavar="RULE", help="where the Lark grammar starts (start)")
     group.add_argument("--gbnf", metavar="GRAMMAR", help="the same for a grammar in the notation of llama.cpp; it starts with root")
     group.add_argument("--ebnf", metavar="GRAMMAR", help="the same for W3C-style EBNF; it starts with root")
+    group.add_argument("--structural-tag", metavar="TAG", help="free text and tags with a grammar inside: file or inline JSON")
 
 
 def _add_sampling(parser: argparse.ArgumentParser) -> None:

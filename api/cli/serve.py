@@ -41,6 +41,7 @@ def _settings(args: argparse.Namespace) -> ServerSettings:
         max_body_bytes=args.max_request_bytes,
         request_timeout_s=args.request_timeout,
         shutdown_grace_s=args.shutdown_timeout,
+        tool_call_format=args.tool_call_format,
         log_prompts=args.log_prompts,
         trust_request_chat_template=args.trust_request_chat_template,
     )
@@ -97,5 +98,6 @@ def _url(args: argparse.Namespace, listener: socket.socket) -> str:
     scheme = "https" if args.ssl_certfile else "http"
     if args.uds:
         return f"{scheme}://localhost"
-    shown: str = _ANY_ADDRESS.get(args.host, args.host)
+    host: str = args.host
+    shown = _ANY_ADDRESS.get(host, host)
     return f"{scheme}://{f'[{shown}]' if ':' in shown else shown}:{listener.getsockname()[1]}"

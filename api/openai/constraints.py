@@ -18,7 +18,15 @@ Candidate = tuple[str, Callable[[], Constraint]]
 
 _WHITESPACE_WORDS = ("bounded", "compact", "any")
 _BNF_RULE = re.compile(r"^[ \t]*[\w.-]+\s*::=", re.MULTILINE)
-_FORMAT_FIELDS = ("json_schema", "grammar", "regex", "choice")
+_FORMAT_FIELDS = {
+    "json_schema": "json_schema",
+    "grammar": "grammar",
+    "regex": "regex",
+    "choice": "choice",
+    "format": "structural_tag",
+    "structures": "structural_tag",
+    "triggers": "structural_tag",
+}  # fields by the type that they go with
 _TEXT_FORMAT_FIELDS = {"schema_": "json_schema", "strict": "json_schema", "grammar": "grammar", "regex": "regex", "choice": "choice"}
 
 
@@ -66,11 +74,19 @@ def refused(error: GrammarError, *, field: str) -> ApiError:
 def _response_format(given: ResponseFormat | None) -> list[Candidate]:
     if given is None:
         return []
-    for field in _FORMAT_FIELDS:
-        if given.type != field and getattr(given, field) is not None:
+    for field, kind in _FORMAT_FIELDS.items():
+        if given.type != kind and getattr(given, field) is not None:
             raise bad_request(f"'{field}' does not go with type '{given.type}'", param=f"response_format.{field}")
+    if given.type == "structural_tag":
+        return [_structural_tag_format(given)]
     schema, strict = (given.json_schema.schema_, given.json_schema.strict) if given.json_schema else (None, None)
     return _format(given, "response_format", "response_format.json_schema.schema", schema, bool(strict))
+
+
+def _structural_tag_format(given: ResponseFormat) -> Candidate:
+    """The fields are those of the structural tag itself, so that its pointers are those of the field."""
+    spec = given.model_dump(include={"type", "format", "structures", "triggers"}, exclude_none=True)
+    return "response_format", lambda: constraints.of_structural_tag(spec, field="response_format")
 
 
 def _text_format(given: TextFormat | None) -> list[Candidate]:
@@ -123,6 +139,9 @@ def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:
     found = _candidates("structured_outputs.", given.json_, given.regex, given.choice, given.grammar, options)
     if given.json_object:
         found.append(_json_object("structured_outputs.json_object", options))
+    if given.structural_tag is not None:
+        spec, field = given.structural_tag, "structured_outputs.structural_tag"
+        found.append((field, lambda: constraints.of_structural_tag(spec, field=field)))
     if not found:
         raise bad_request("'structured_outputs' holds no constraint", param="structured_outputs", code="missing_value")
     return found

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...engine.request import SamplingParams
+from ..constraints import Constraint
 from ..jobs import Job, new_id
 from ..prompts import Prompt, PromptEncoder, check_length
 from ..runtime import Runtime
+from ..tools.model_calls import ToolCalls
+from ..tools.tool import Tool
+from ..tools.use import ToolUse
 from . import constraints
 from .errors import bad_request
 from .messages import template_messages
@@ -17,6 +21,7 @@ from .responses_body import ResponsesBody
 from .responses_input import input_messages
 from .sampling import sampling_params
 from .tokenize import DetokenizeBody, TokenizeBody
+from .tools import tools_of, use_of
 
 if TYPE_CHECKING:
     from ...engine.models.chat_template import ChatTemplate
@@ -41,9 +46,14 @@ _VLLM_ALL_TOKENS = -1
 
 
 class Converter:
-    """Turns bodies into jobs of one model. Costs what tokenizing and reading a schema cost, so it belongs on a thread."""
+    """Turns bodies into jobs of one model. Costs what tokenizing and reading a schema cost, so it belongs on a thread.
 
-    def __init__(self, runtime: Runtime, *, trust_request_chat_template: bool = False):
+    Args:
+        tool_call_format: how the model writes tool calls; None is what its chat template uses.
+    """
+
+    def __init__(self, runtime: Runtime, *, trust_request_chat_template: bool = False, tool_call_format: str | None = None):
+        self._tool_calls = ToolCalls(runtime.model.chat_template, runtime.vocabulary, tool_call_format)
         self._trust_request_chat_template = trust_request_chat_template
         self._token_bytes = runtime.token_bytes
         self._max_model_len = runtime.max_model_len
@@ -61,14 +71,22 @@ class Converter:
         num_logprobs = (body.top_logprobs or 0) if body.logprobs else None
         params = self._params(body, {"max_tokens": max_tokens, "logprobs": num_logprobs}, {"max_tokens": field, "logprobs": "top_logprobs"})
         constraint = constraints.from_body(body)
+        tools = tools_of(body.tools, body.tool_choice)
+        make_reader = None
+        if tools:
+            use = self._tool_use(body, tools, constraint)
+            constraint, make_reader = use.constraint, use.reader
+        messages, shown = self._tool_calls.for_template(template_messages(body.messages), tools)
         prompt = self._encoder.of_chat(
-            template_messages(body.messages),
+            messages,
             template=self._own_template(body.chat_template),
             add_generation_prompt=body.add_generation_prompt is not False,
+            **shown,
             **self._template_variables(body),
         )
         self._check_length(prompt, params, field)
-        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("chatcmpl"), **_placement(body))]
+        job_id = new_id("chatcmpl")
+        return [Job(prompt=prompt, params=params, constraint=constraint, make_reader=make_reader, job_id=job_id, **_placement(body))]
 
     def completion(self, body: CompletionBody) -> list[Job]:
         """One job a prompt. Raises what `chat` raises."""
@@ -82,6 +100,19 @@ class Converter:
             self._check_length(prompt, params, field)
             jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl"), **_placement(body)))
         return jobs
+
+    def _tool_use(self, body: ChatCompletionBody, tools: list[Tool], constraint: Constraint | None) -> ToolUse:
+        use = use_of(
+            self._tool_calls.uses,
+            self._tool_calls.format,
+            tools,
+            body.tool_choice,
+            parallel=body.parallel_tool_calls,
+            constraint=constraint,
+        )
+        if body.stop and use.reader().needs_tokens:
+            raise bad_request("'stop' texts do not go with 'tools' of this model: its calls begin with special tokens", param="stop")
+        return use
 
     def responses(self, body: ResponsesBody) -> list[Job]:
         """The one job of a response. Raises what `chat` raises."""

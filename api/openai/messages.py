@@ -6,13 +6,14 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from .errors import not_supported
+from .errors import bad_request, not_supported
 from .strict import StrictModel
+from .tools import CallBody, message_calls
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
-_UNSUPPORTED_ROLES = ("tool", "function")
-_UNSUPPORTED_FIELDS = ("tool_calls", "function_call", "tool_call_id", "audio")
+_UNSUPPORTED_ROLES = ("function",)
+_UNSUPPORTED_FIELDS = ("function_call", "audio")
 
 
 class ContentPart(StrictModel):
@@ -39,7 +40,7 @@ class Message(StrictModel):
     refusal: str | None = None
     annotations: Any = None
     audio: Any = None
-    tool_calls: Any = None
+    tool_calls: list[CallBody] | None = None
     function_call: Any = None
     tool_call_id: str | None = None
     parsed: Any = None
@@ -54,7 +55,7 @@ def template_messages(messages: list[Message]) -> list[dict[str, Any]]:
     """Messages as chat templates read them: `role` and `content` text; `developer` is the newer name of `system`.
 
     Raises:
-        ApiError: 400 for tools, images, audio or files, with the path of the part.
+        ApiError: 400 for images, audio or files, and for calls where none can be, with the path of the part.
     """
     return [_template_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
 
@@ -69,6 +70,14 @@ def _template_message(message: Message, path: str) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": role, "content": _text(message.content or [], f"{path}.content")}
     if message.name is not None:
         rendered["name"] = message.name
+    if message.tool_calls:
+        if message.role != "assistant":
+            raise bad_request("only an assistant calls tools", param=f"{path}.tool_calls")
+        rendered["tool_calls"] = message_calls(message.tool_calls)
+    if message.tool_call_id is not None:
+        if message.role != "tool":
+            raise bad_request("only the result of a tool has a 'tool_call_id'", param=f"{path}.tool_call_id")
+        rendered["tool_call_id"] = message.tool_call_id
     return rendered
 
 

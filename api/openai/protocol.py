@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from .errors import bad_request, not_supported
 from .messages import Message
 from .strict import StrictModel
+from .tools import ToolBody, ToolChoiceBody
 
 Unsupported = Any
 
@@ -50,11 +51,16 @@ class JsonSchemaFormat(StrictModel):
 class ResponseFormat(StrictModel):
     """OpenAI's `response_format`, and the same for the other constraints: `{"type": "regex", "regex": ...}`."""
 
-    type: Literal["text", "json_object", "json_schema", "grammar", "regex", "choice"]
+    type: Literal["text", "json_object", "json_schema", "grammar", "regex", "choice", "structural_tag"]
     json_schema: JsonSchemaFormat | None = None
     grammar: str | None = None
     regex: str | None = None
     choice: list[str] | None = None
+
+    # of a structural tag: xgrammar's form, and the older one
+    format: dict[str, Any] | None = None
+    structures: list[dict[str, Any]] | None = None
+    triggers: list[str] | None = None
 
 
 class StructuredOutputs(StrictModel):
@@ -67,7 +73,7 @@ class StructuredOutputs(StrictModel):
     whitespace_pattern: str | None = None
     disable_any_whitespace: bool | None = None
     grammar: str | None = None
-    structural_tag: Unsupported = None
+    structural_tag: str | dict[str, Any] | None = None
 
 
 class StreamOptions(StrictModel):
@@ -159,8 +165,6 @@ class GenerationBody(StrictModel):
             raise bad_request("'cache_salt' must not be empty", param="cache_salt")
         if self.priority is not None and abs(self.priority) >= 1 << 31:
             raise bad_request("'priority' must fit into 32 bits", param="priority")
-        if self.structured_outputs is not None:
-            _refuse_set(self.structured_outputs, ("structural_tag",), prefix="structured_outputs.")
 
 
 class ChatCompletionBody(GenerationBody):
@@ -184,8 +188,8 @@ class ChatCompletionBody(GenerationBody):
     prompt_cache_key: str | None = None
     parallel_tool_calls: bool | None = None
     modalities: list[str] | None = None
-    tool_choice: Any = None
-    tools: Unsupported = None
+    tool_choice: ToolChoiceBody | None = None
+    tools: list[ToolBody] | None = None
     functions: Unsupported = None
     function_call: Unsupported = None
     audio: Unsupported = None
@@ -197,10 +201,8 @@ class ChatCompletionBody(GenerationBody):
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        _refuse_set(self, ("tools", "functions", "function_call", "audio", "prediction", "reasoning_effort"))
+        _refuse_set(self, ("functions", "function_call", "audio", "prediction", "reasoning_effort"))
         _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
-        if self.tool_choice not in (None, "none"):
-            raise not_supported("'tool_choice'", param="tool_choice")
         refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
         if self.store:
             raise bad_request("'store': true: answers are never kept here", param="store", code="unsupported_parameter")

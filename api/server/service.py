@@ -43,7 +43,9 @@ class Service:
         self.llm = llm
         self.settings = settings
         self.metrics = Metrics(llm.runtime, settings.served_model_names[0])
-        self.converter = Converter(llm.runtime, trust_request_chat_template=settings.trust_request_chat_template)
+        self.converter = Converter(
+            llm.runtime, trust_request_chat_template=settings.trust_request_chat_template, tool_call_format=settings.tool_call_format
+        )
         self.created = int(time.time())
         self._runner = JobRunner(llm, settings, self.metrics)
 
@@ -91,9 +93,7 @@ class Service:
             raise bad_request(message, param="n", code="too_many_answers")
         return jobs
 
-    async def answer(
-        self, request: Request, jobs: Sequence[Job], writer: Writer, *, stream: bool, dialect: Dialect = OPENAI
-    ) -> Response:
+    async def answer(self, request: Request, jobs: Sequence[Job], writer: Writer, *, stream: bool, dialect: Dialect = OPENAI) -> Response:
         """Run jobs and shape what comes. Raises what `Generation.respond` raises."""
         generation = Generation(jobs=jobs, writer=writer, stream=stream, dialect=dialect, record=record_of(request.scope))
         return await generation.respond(self._runner, request.receive)

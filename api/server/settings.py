@@ -18,6 +18,7 @@ class ServerSettings:
     header_timeout_s: time for the head of a request to arrive, once its first byte or its connection is there.
     write_timeout_s: time that a client may leave a piece of a stream unread.
     request_timeout_s: time for an answer to be complete; None sets no limit.
+    tool_call_format: how the model writes tool calls; None is what its chat template uses.
     shutdown_grace_s: time that running answers get to finish once the server is told to stop.
     log_prompts: log the texts that the model read, too.
     trust_request_chat_template: let requests bring a chat template of their own.
@@ -33,6 +34,7 @@ class ServerSettings:
     header_timeout_s: float = 15.0
     write_timeout_s: float = 60.0
     request_timeout_s: float | None = None
+    tool_call_format: str | None = None
     shutdown_grace_s: float = 2.0
     log_prompts: bool = False
     trust_request_chat_template: bool = False

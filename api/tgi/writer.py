@@ -44,8 +44,9 @@ class TgiWriter:
     def delta(self, index: int, output: RequestOutput) -> list[dict[str, Any]]:
         """One event a token; the text of an output stands in the event of its last token, so that the texts add up exactly."""
         self.pieces.append(output.text)
-        entries = output.logprobs or ()
-        events = [self._event(entry, output.text if entry is entries[-1] else "") for entry in entries]
+        entries = list(output.logprobs or ())
+        texts = [""] * (len(entries) - 1) + [output.text]
+        events = [self._event(entry, text) for entry, text in zip(entries, texts, strict=False)]
         if output.finish_reason is not None:
             events = events or [{"index": self.num_tokens, "token": None, "top_tokens": []}]
             details = self._end(output.finish_reason, output.stop_reason, self.num_tokens) | {"input_length": self.num_prompt_tokens}

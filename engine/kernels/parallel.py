@@ -2,8 +2,8 @@
 
 Between two matrix products, PyTorch's OpenMP threads spin for a while, waiting for more. A kernel with threads of its own
 would fight them for the cores, which costs more than it gains. So kernels are run by the same team: libgomp's entry for
-parallel regions is called with the address of a compiled function. Where PyTorch has another runtime, kernels run on the
-calling thread alone.
+parallel regions is called with the address of a compiled function. Where PyTorch has another runtime, and in forked processes, kernels
+run on the calling thread alone.
 
 A kernel is a `numba.cfunc` over a block of 64-bit words. Word 0 counts the tasks that were claimed, word 1 says how many
 there are; the rest is up to the kernel: addresses, sizes, and floats as their bits.
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -76,6 +77,14 @@ def run(kernel: Any, num_tasks: int, words: Sequence[int], *, parallel: bool) ->
         _function(kernel)(address)
     else:
         start(kernel.address, address, num_threads, 0)
+
+
+def _run_alone() -> None:
+    """A forked process has none of its parent's threads: a team would wait for them for ever, here and in PyTorch."""
+    torch.set_num_threads(1)
+
+
+os.register_at_fork(after_in_child=_run_alone)
 
 
 @functools.cache

@@ -27,13 +27,19 @@ def compile_cfg(grammar: ContextFreeGrammar, limits: Limits | None = None) -> tu
         LimitError: a budget is reached, here or later in a step.
     """
     limits = limits or Limits()
-    return _Compiler(grammar, limits).run()
+    return _Compiler(grammar, Machine(limits=limits), limits).run()
+
+
+def compile_part(grammar: ContextFreeGrammar, machine: Machine, limits: Limits) -> tuple[int | None, bool]:
+    """A grammar as a part of a larger one: the value of the place before it in `machine` (None if it reads nothing), and whether it
+    may read nothing. Raises what `compile_cfg` raises."""
+    return _Compiler(grammar, machine, limits).part()
 
 
 class _Compiler:
-    def __init__(self, grammar: ContextFreeGrammar, limits: Limits):
+    def __init__(self, grammar: ContextFreeGrammar, machine: Machine, limits: Limits):
         self._limits = limits
-        self._machine = Machine(limits=limits)
+        self._machine = machine
         numbered = number_symbols(grammar, limits)
         guards = Guards(limits)
         self._readers = [reader_of(terminal, guards, limits) for terminal in numbered.terminals]
@@ -65,6 +71,10 @@ class _Compiler:
     def run(self) -> tuple[Machine, int]:
         sentence = self._places.sentence()
         return self._machine, self._machine.start_of_sentence(None if sentence is None else self._position(sentence))
+
+    def part(self) -> tuple[int | None, bool]:
+        sentence = self._places.sentence()
+        return (None, True) if sentence is None else (self._position(sentence) >> 1, sentence.skippable)
 
     def _position(self, position: Position) -> int:
         number = self._positions.get(position)

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ..errors import GrammarError, LimitError
 from ..regex import Language
-from .alternatives import absorbed, covers_arrays, covers_objects, merged_arrays, merged_objects
+from .alternatives import Said, absorbed, merged_arrays, merged_objects, said_of_array, said_of_object
 from .nodes import EVERYTHING, NOTHING, Node, Nodes
 from .outline import Outlines
 from .pointers import ROOT
@@ -64,8 +64,8 @@ class Algebra:
             a.literals & b.literals,
             a.number & b.number,
             a.string & b.string,
-            self._product(a.arrays, b.arrays, self._intersect_arrays, covers_arrays),
-            self._product(a.objects, b.objects, self._intersect_objects, covers_objects),
+            self._product(a.arrays, b.arrays, self._intersect_arrays, said_of_array),
+            self._product(a.objects, b.objects, self._intersect_objects, said_of_object),
         )
 
     def unite(self, parts: Iterable[Shapes]) -> Shapes:
@@ -76,7 +76,7 @@ class Algebra:
         objects = tuple(dict.fromkeys(x for s in shapes for x in s.objects))
         self._steps.spend(10 * (len(shapes) + len(arrays) + len(objects)))
         if len(arrays) > _MANY:
-            arrays = absorbed(merged_arrays(arrays, self._nodes), covers_arrays, self._steps)
+            arrays = absorbed(merged_arrays(arrays, self._nodes), said_of_array, self._steps)
         if len(objects) > _MANY:
             objects = merged_objects(objects, self._nodes)
         return Shapes(
@@ -92,17 +92,17 @@ class Algebra:
         arrays, objects = a.arrays, a.objects
         for shape in b.arrays:
             if arrays:
-                arrays = self._product(arrays, self._violating_arrays(shape), self._intersect_arrays, covers_arrays)
+                arrays = self._product(arrays, self._violating_arrays(shape), self._intersect_arrays, said_of_array)
         for shape in b.objects:
             if objects:
-                objects = self._product(objects, self._violating_objects(shape), self._intersect_objects, covers_objects)
+                objects = self._product(objects, self._violating_objects(shape), self._intersect_objects, said_of_object)
         return Shapes(a.literals - b.literals, a.number & ~b.number, a.string & ~b.string, arrays, objects)
 
     def complement(self, a: Shapes) -> Shapes:
         return self.subtract(ALL_SHAPES, a)
 
     def _product(
-        self, left: Sequence[S], right: Sequence[S], meet: Callable[[S, S], S | None], covers: Callable[[S, S], bool]
+        self, left: Sequence[S], right: Sequence[S], meet: Callable[[S, S], S | None], said: Callable[[S], Said[S]]
     ) -> tuple[S, ...]:
         met: dict[S, None] = {}
         for x in left:
@@ -112,7 +112,7 @@ class Algebra:
                 if both is not None:
                     met[both] = None
         if len(left) > 1 and len(right) > 1:
-            return _bounded(absorbed(tuple(met), covers, self._steps))
+            return _bounded(absorbed(tuple(met), said, self._steps))
         return _bounded(tuple(met))
 
     # --- arrays ----------------------------------------------------------------------------------------------------

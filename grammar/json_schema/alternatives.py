@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
-from .nodes import EVERYTHING, NOTHING, Node, Nodes, covers
+from .nodes import EVERYTHING, NOTHING, And, Node, Nodes, covers
 from .shapes import ArrayShape, Members, ObjectShape
 from .steps import Steps
 
@@ -16,44 +16,88 @@ _MAX_PLACES = 16  # members or items by which alternatives may be merged
 S = TypeVar("S", ArrayShape, ObjectShape)
 
 
-def absorbed(shapes: Iterable[S], covers: Callable[[S, S], bool], steps: Steps) -> tuple[S, ...]:
-    """`shapes` without those inside another one, which add nothing but would multiply again in the next product."""
-    kept: list[S] = []
+def absorbed(shapes: Iterable[S], said: Callable[[S], Said[S]], steps: Steps) -> tuple[S, ...]:
+    """`shapes` without those inside another one, which add nothing but would multiply again in the next product.
+
+    Args:
+        shapes: alternatives.
+        said: `said_of_array` or `said_of_object`.
+        steps: what it may cost.
+    """
+    kept: list[Said[S]] = []
     for shape in shapes:
-        steps.spend(2 * min(len(kept), _MAX_COMPARED))
+        steps.spend(min(len(kept), _MAX_COMPARED))
+        new = said(shape)
         if len(kept) > _MAX_COMPARED:
-            kept.append(shape)
-        elif not any(covers(other, shape) for other in kept):
-            kept = [other for other in kept if not covers(shape, other)]
-            kept.append(shape)
-    return tuple(kept)
+            kept.append(new)
+        elif not any(other.covers(new) for other in kept):
+            kept = [other for other in kept if not new.covers(other)]
+            kept.append(new)
+    return tuple(one.shape for one in kept)
 
 
-def covers_objects(a: ObjectShape, b: ObjectShape) -> bool:
-    """Whether each assertion of `a` is one of `b`, so that `b` is inside `a`."""
+class Said(NamedTuple, Generic[S]):
+    """What a shape says, in a form in which shapes can be compared quickly.
+
+    Attributes:
+        shape: the shape.
+        claims: its assertions, as far as they are told apart.
+        offers: its assertions, and what follows from them.
+        forbidden: names that no member has, of which whatever is claimed is true.
+    """
+
+    shape: S
+    claims: frozenset[Hashable]
+    offers: frozenset[Hashable]
+    forbidden: frozenset[str] = frozenset()
+
+    def covers(self, other: Said[S]) -> bool:
+        """Whether each assertion is one of the other's, so that the other is inside. (False may also mean "not known".)"""
+        claims = self.claims
+        if not claims <= other.offers:
+            if not other.forbidden:
+                return False
+            if not all(c in other.offers or (isinstance(c, _Claim) and c.name in other.forbidden) for c in claims):
+                return False
+        a, b = self.shape, other.shape
+        if a.low > b.low or (a.high is not None and (b.high is None or a.high < b.high)):
+            return False
+        if isinstance(a, ObjectShape) and isinstance(b, ObjectShape):
+            return a.names is None or a.names == b.names
+        return isinstance(a, ArrayShape) and isinstance(b, ArrayShape) and _covers_items(a, b)
+
+
+class _Claim(NamedTuple):
+    """The value of a member, if there is one, is in a node."""
+
+    name: str
+    node: Node
+
+
+def said_of_object(shape: ObjectShape) -> Said[ObjectShape]:
+    required = (("required", name) for name in shape.required)
+    stated = frozenset((*required, *shape.dependencies, *shape.witnesses, *(m for m in shape.members if not m.is_open)))
+    claims = stated.union(*(_claims(m) for m in shape.members if m.is_open))
+    offers = claims.union(*(_claims(m) for m in shape.members if not m.is_open))
+    forbidden = frozenset(name for m in shape.members for name, node in m.properties.items() if node is NOTHING)
+    return Said(shape, claims, offers, forbidden)
+
+
+def _claims(members: Members) -> Iterator[_Claim]:
+    for name, node in members.properties.items():
+        for part in node.parts if isinstance(node, And) else (node,):
+            if part is not EVERYTHING:
+                yield _Claim(name, part)
+
+
+def said_of_array(shape: ArrayShape) -> Said[ArrayShape]:
+    contains = frozenset[Hashable](shape.contains)
+    return Said(shape, contains, contains)
+
+
+def _covers_items(a: ArrayShape, b: ArrayShape) -> bool:
     return (
-        a.low <= b.low
-        and (a.high is None or (b.high is not None and a.high >= b.high))
-        and (a.names is None or a.names == b.names)
-        and all(x in b.required for x in a.required)
-        and all(x in b.dependencies for x in a.dependencies)
-        and all(x in b.witnesses for x in a.witnesses)
-        and all(x in b.members or (x.is_open and _says(b.members, x)) for x in a.members)
-    )
-
-
-def _says(members: Sequence[Members], wanted: Members) -> bool:
-    """Whether `members` say about each declared name what `wanted` says."""
-    return all(any(covers(node, m.known(name)) for m in members) for name, node in wanted.properties.items())
-
-
-def covers_arrays(a: ArrayShape, b: ArrayShape) -> bool:
-    """Whether each assertion of `a` is one of `b`, so that `b` is inside `a`."""
-    return (
-        a.low <= b.low
-        and (a.high is None or (b.high is not None and a.high >= b.high))
-        and (b.unique or not a.unique)
-        and all(x in b.contains for x in a.contains)
+        (b.unique or not a.unique)
         and covers(a.rest, b.rest)
         and all(covers(a.item(i), b.item(i)) for i in range(max(len(a.prefix), len(b.prefix))))
     )

@@ -22,6 +22,7 @@ from .keywords import Finding, check
 from .names import Names
 from .nodes import Node, pointer_of
 from .numbers import NumberSet
+from .object_needs import object_needs
 from .objects import ObjectFrames
 from .pointers import ROOT, Pointer
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
@@ -35,7 +36,7 @@ class SchemaCompiler:
 
     Args:
         expander: of the schema; used by nobody else from now on.
-        machine: empty. It will hold this compiler, so it is not held: both go as soon as nobody uses the machine.
+        machine: where they are made. It will hold this compiler, so it is not held: both go as soon as nobody uses the machine.
         any_order: declared properties may come in every order.
     """
 
@@ -50,7 +51,11 @@ class SchemaCompiler:
         self._objects: dict[ObjectShape, ObjectFrames] = {}
 
     def start(self) -> int:
-        """State before the document.
+        """State before the document. Raises what `root_value` raises."""
+        return self.machine.start_of_document(self.root_value())
+
+    def root_value(self) -> int:
+        """The value that the document is.
 
         Raises:
             GrammarError: no value satisfies the schema.
@@ -58,12 +63,10 @@ class SchemaCompiler:
         root = self.expander.root
         if not self.expander.inhabited(root):
             raise GrammarError("no finite value satisfies the schema", pointer=self._contradiction(root))
-        return self.machine.start_of_document(self.value(root))
+        return self.value(root)
 
     def _contradiction(self, root: Node) -> Pointer:
         """Pointer of the deepest required place that is empty by itself."""
-        from .object_needs import object_needs
-
         expander, seen, node, place = self.expander, set[Node](), root, ROOT
         while node not in seen:
             seen.add(node)
@@ -136,8 +139,6 @@ class SchemaCompiler:
         targets.update((byte, int(line[byte])) for byte in range(0x21, 0x7F) if line[byte] != DEAD)
 
     def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
-        from .object_needs import object_needs
-
         needs = (
             object_needs(self.expander, objects)
             if objects is not None
@@ -215,6 +216,8 @@ def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[
         for shape in shapes.objects:
             if sum(len(members.patterns) for members in shape.members) >= _MANY_PATTERNS:
                 _ = Names(expander, shape).classes
+            if shape.witnesses:
+                object_needs(expander, shape)  # where there are too many ways to choose the witnesses
 
     seen: set[str] = set()
     refused = False

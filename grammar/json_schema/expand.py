@@ -61,12 +61,14 @@ class Expander:
         self.limits = limits
         self.steps = Steps(limits)
         self.nodes = Nodes()
-        self.outlines = Outlines(self.nodes, self._inside, self.steps)
+        self.outlines = Outlines(self.nodes, self._inside, self._applied, self.steps)
         self._algebra = Algebra(self.nodes, self.outlines, self.steps)
         self._assertions = Assertions(self.nodes, self._algebra, self.steps)
         self._evaluation = Evaluation(self.nodes, self._inside, self._overlap)
         self._emptiness = Emptiness(self, limits)
         self._shapes: dict[Node, Shapes] = {}
+        self._interiors: dict[Place, Interior] = {}
+        self._meanings: dict[Place, tuple[Node, ...]] = {}
         self._open: set[Node] = set()
 
     @property
@@ -182,7 +184,17 @@ class Expander:
         )
 
     def _inside(self, place: Place) -> Interior:
-        return Interior.of(place, self.document, self.nodes)
+        inside = self._interiors.get(place)
+        if inside is None:
+            inside = self._interiors[place] = Interior.of(place, self.document, self.nodes)
+        return inside
+
+    def _applied(self, place: Place) -> tuple[Node, ...]:
+        """What the in-place applicators of a place mean."""
+        applied = self._meanings.get(place)
+        if applied is None:
+            applied = self._meanings[place] = tuple(a.meaning(self.nodes) for a in applicators(self._inside(place)))
+        return applied
 
     # --- conjunctions ----------------------------------------------------------------------------------------------
 
@@ -223,12 +235,11 @@ class Expander:
             elif isinstance(node, Not) and isinstance(node.part, Or):
                 stack.extend((self.nodes.negation(part), False) for part in reversed(node.part.parts))
             elif isinstance(node, Place) and not _closed_kinds(self._inside(node)):
-                inside = self._inside(node)
                 self.steps.spend(_PLACE_PRICE)
                 factors[self.nodes.asserted(node)] = None
                 path.add(node)
                 stack.append((node, True))
-                stack.extend((a.meaning(self.nodes), False) for a in reversed(applicators(inside)))
+                stack.extend((part, False) for part in reversed(self._applied(node)))
             elif node is not EVERYTHING:
                 factors[node] = None
         return list(factors)
@@ -238,7 +249,7 @@ class Expander:
     def _closed_place(self, place: Place) -> Step:
         """A place that says something about unevaluated members or items."""
         inside = self._inside(place)
-        shapes = yield from self._conjunction((self.nodes.asserted(place), *(a.meaning(self.nodes) for a in applicators(inside))))
+        shapes = yield from self._conjunction((self.nodes.asserted(place), *self._applied(place)))
         for kind in _closed_kinds(inside):
             closed: list[Shapes] = []
             for way in (yield from self._evaluation.ways(place, kind)):
@@ -298,7 +309,7 @@ class Expander:
     def _not_place(self, place: Place) -> Step:
         inside, algebra = self._inside(place), self._algebra
         outside = [algebra.complement(asserted) for asserted in (yield from self._assertions.each(inside))]
-        outside.append((yield from self._none_of_all(a.meaning(self.nodes) for a in applicators(inside))))
+        outside.append((yield from self._none_of_all(self._applied(place))))
         for kind in _closed_kinds(inside):
             open_ways = _only(kind, ALL_SHAPES)
             for way in (yield from self._evaluation.ways(place, kind)):
@@ -329,7 +340,7 @@ class Expander:
         tags = [self.outlines.tags(shapes.objects) for shapes in expanded]
         names = Counter(name for tag in tags for name in tag)
         best = names.most_common(1)[0][0] if names else ""
-        return self.outlines.overlapping(branches, [tag.get(best) for tag in tags])
+        return self.outlines.overlapping(branches, expanded, [tag.get(best) for tag in tags])
 
     def _without(self, own: Shapes, others: Sequence[Shapes]) -> Step:
         """`own` without those of `others` that it may overlap.

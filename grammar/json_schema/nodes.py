@@ -116,6 +116,16 @@ def scalar_key(value: Json) -> Json:
     return ("string", value)
 
 
+# keywords that neither assert anything nor name a place
+_REMARKS = frozenset(("type", "title", "description", "default", "examples", "example", "$comment", "deprecated", "readOnly", "writeOnly"))
+
+
+def _same_schema(schema: Mapping[str, Json]) -> int | str:
+    """Equal for schemas that may share a node."""
+    named = schema.get("type")
+    return named if isinstance(named, str) and _REMARKS.issuperset(schema) else id(schema)
+
+
 class _Values:
     """Keys of JSON values in which equal values are equal; key order does not count. Equal arrays and objects share a number, which is
     remembered, so that the key of a part of a known value costs nothing."""
@@ -158,7 +168,7 @@ class Nodes:
     """Makes expressions, each distinct one once."""
 
     def __init__(self) -> None:
-        self._places: dict[tuple[int, str, Scope], Place] = {}
+        self._places: dict[tuple[int | str, str, Scope], Place] = {}
         self._asserted: dict[Place, Asserted] = {}
         self._requirements: dict[str, Mapping[str, Json]] = {}
         self._constants: dict[Json, Constant] = {}
@@ -171,14 +181,15 @@ class Nodes:
         self._not: dict[Node, Node] = {}
 
     def place(self, schema: Json, base: str, pointer: Pointer, scope: Scope = EMPTY_SCOPE) -> Node:
-        """A schema object or a boolean schema. Objects are told apart by identity, so the document must stay alive."""
+        """A schema object or a boolean schema. Objects are told apart by identity, so the document must stay alive; only those that
+        name nothing but a type are one, because they make up most of the copies in a schema."""
         if schema is True:
             return EVERYTHING
         if schema is False:
             return NOTHING
         if not schema:
             return EVERYTHING
-        key = (id(schema), base, scope)
+        key = (_same_schema(schema), base, scope)
         node = self._places.get(key)
         if node is None:
             node = self._places[key] = Place(schema, base, pointer, scope, serial=next(self._serials))

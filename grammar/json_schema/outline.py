@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from .applicators import applicators
 from .interior import Interior
 from .keywords import ARRAY_KEYWORDS, NUMBER_KEYWORDS, OBJECT_KEYWORDS, STRING_KEYWORDS, types_of
 from .nodes import EVERYTHING, NOTHING, And, Asserted, Constant, Everything, Node, Nodes, Not, Nothing, One, Or, Place, Sole, scalar_key
-from .shapes import ObjectShape
+from .shapes import NO_NUMBERS, NO_STRING, ObjectShape, Shapes
 from .steps import Steps
 
 Json = Any
@@ -136,12 +135,14 @@ class Outlines:
     Args:
         nodes: makes expressions.
         inside: gives the interior of a place.
+        applied: gives what the in-place applicators of a place mean.
         steps: what it may cost.
     """
 
-    def __init__(self, nodes: Nodes, inside: Callable[[Place], Interior], steps: Steps):
+    def __init__(self, nodes: Nodes, inside: Callable[[Place], Interior], applied: Callable[[Place], Iterable[Node]], steps: Steps):
         self._nodes = nodes
         self._inside = inside
+        self._applied = applied
         self._steps = steps
         self._known: dict[Node, Outline] = {EVERYTHING: _EVERYTHING, NOTHING: _NOTHING}
         self._met: dict[tuple[Node, Node], Node] = {}
@@ -174,14 +175,15 @@ class Outlines:
         """True only if no value is in both."""
         return not self.of(a).upper.meet(self.of(b).upper).any
 
-    def overlapping(self, branches: Sequence[Node], objects: Sequence[Scalars | None]) -> list[list[int]]:
+    def overlapping(self, branches: Sequence[Node], expanded: Sequence[Shapes], objects: Sequence[Scalars | None]) -> list[list[int]]:
         """For each branch the indices of the others that it may have a value in common with.
 
         Args:
             branches: the nodes.
+            expanded: for each of them its shapes, within what stands beside it.
             objects: for each of them the values of one member that tells objects apart; None if they have no such member.
         """
-        uppers = [self.of(branch).upper for branch in branches]
+        uppers = [_within(self.of(branch).upper, shapes) for branch, shapes in zip(branches, expanded, strict=True)]
         tags = [tag or _ALL_SCALARS if upper.objects else _NO_SCALARS for upper, tag in zip(uppers, objects, strict=True)]
         sides = [(upper.numbers, upper.strings, tag) for upper, tag in zip(uppers, tags, strict=True)]
         holders: dict[Json, list[int]] = {}
@@ -263,7 +265,7 @@ class Outlines:
     def _place(self, place: Place, depth: int) -> Outline:
         inside = self._inside(place)
         outline = self._asserted(inside)
-        outline = outline.meet(self._all((a.meaning(self._nodes) for a in applicators(inside)), depth))
+        outline = outline.meet(self._all(self._applied(place), depth))
         lower = outline.lower
         if not inside.only_ref and (inside.has("unevaluatedItems") or inside.has("unevaluatedProperties")):
             lower = lower._replace(arrays=False, objects=False)
@@ -291,6 +293,17 @@ class Outlines:
         if inside.has("const"):
             outline = outline.meet(_of_values((schema["const"],)))
         return outline
+
+
+def _within(kinds: Kinds, shapes: Shapes) -> Kinds:
+    """Without the types that the shapes have no values of."""
+    return Kinds(
+        kinds.literals & shapes.literals,
+        _NO_SCALARS if shapes.number == NO_NUMBERS else kinds.numbers,
+        _NO_SCALARS if shapes.string == NO_STRING else kinds.strings,
+        bool(shapes.arrays),
+        bool(shapes.objects),
+    )
 
 
 def _marks(kinds: Kinds, sides: Sequence[Scalars]) -> Iterator[Json]:

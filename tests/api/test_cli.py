@@ -80,6 +80,7 @@ def test_bad_flags_are_one_line_and_2(arguments: list[str], capsys: pytest.Captu
         (["generate", "m", "x", "--tensor-parallel-size", "2"], "tensor_parallel_size"),
         (["generate", "m", "x", "--gpu-memory-utilization", "2"], "gpu_memory_utilization"),
         (["generate", "m", "x", "--regex", "("], "position"),
+        (["generate", "m", "x", "--structural-tag", '{"type": "tag"}'], "'begin' is missing"),
         (["generate", "m", "x", "--regex", "a", "--choice", "b"], "'--regex' and '--choice'"),
         (["generate", "m", "x", "--lark", 'start: "a"', "--gbnf", 'root ::= "a"'], "'--lark' and '--gbnf'"),
         (["generate", "m", "x", "--ebnf", "root ::= 'a'", "--json-object"], "'--json-object' and '--ebnf'"),

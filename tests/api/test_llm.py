@@ -111,6 +111,7 @@ def test_a_model_without_template_cannot_chat():
         ({"grammar": Grammar.lark('start: "[" start "]" | "1"')}, "[[1]]", None),
         ({"grammar": Grammar.gbnf('root ::= "[" root "]" | "1"')}, "[[1]]", None),
         ({"grammar": Grammar.ebnf("root ::= '[' root ']' | '1'")}, "[[1]]", None),
+        ({"structural_tag": {"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": ">"}}, "<a>", None),
         ({"output_type": list[int]}, "[1, 2]", [1, 2]),
         ({"output_type": Colour}, '"red"', Colour.RED),
         ({"output_type": Point}, '{"x": 1, "y": 2}', Point(1, 2)),

@@ -157,7 +157,7 @@ BAD: list[tuple[dict[str, Any], int, str, str]] = [
     ({"response_format": schema_format({"allOf": [{"type": "string"}, {"type": "null"}]})}, 400, "invalid_grammar", "schema"),
     ({"structured_outputs": {"regex": "(a"}}, 400, "invalid_grammar", "regex"),
     ({"structured_outputs": {"regex": "a", "choice": ["a"]}}, 400, "conflicting_constraints", "structured_outputs.choice"),
-    ({"tools": [{"type": "function", "function": {"name": "f"}}]}, 400, "unsupported_parameter", "tools"),
+    ({"tools": [{"type": "function", "function": {"name": "a b"}}]}, 400, "invalid_value", "letters"),
 ]
 
 

@@ -9,7 +9,7 @@ import pytest
 from toy_vocabulary import EOS, brute_force, mask_of, vocabulary, walk
 
 from formcast import Grammar, compile_grammar
-from formcast.fsm_cache import fill_masks
+from formcast.fsm_cache import advance_many, fill_masks
 
 GRAMMARS = {
     "any": Grammar.json_schema(True),
@@ -26,6 +26,14 @@ GRAMMARS = {
     "union": Grammar.json_schema({"anyOf": [{"properties": {"a": {"const": 1}}, "required": ["a"], "type": "object"}, {"properties": {"a": {"type": "string"}}, "type": "object"}, {"type": "array"}]}),
     "escaped neighbours": Grammar.json_schema({"type": "object", "properties": {"\n": {}, "a": {}, "\u2028": {}}, "required": ["a"], "maxProperties": 1, "additionalProperties": False}),
     "distinct": Grammar.json_schema({"type": "array", "items": {"type": ["string", "integer", "null"], "maxLength": 2}, "uniqueItems": True}),
+    "names beyond ASCII": Grammar.json_schema({"type": "object", "properties": {"é": {}, "日本": {"type": "null"}, "éa": {}}, "required": ["日本"]}),
+    "names with escapes": Grammar.json_schema({"type": "object", "properties": {'a"b': {}, "a\\": {}, "a": {}, "": {}}, "additionalProperties": False}),
+    "names, every spelling": Grammar.json_schema({"type": "object", "properties": {'a"': {}, "ab": {"const": 1}}, "maxProperties": 2}, property_order="any"),
+    "undeclared names": Grammar.json_schema({"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 2}),
+    "bounded": Grammar.json_schema({"type": "array", "items": {"type": "integer", "minimum": -3, "maximum": 120}, "minItems": 1}),
+    "long": Grammar.json_schema({"type": "string", "minLength": 2, "maxLength": 5}),
+    "spelt out": Grammar.json_schema({"enum": ["ab", "abc", "a b", "", "é", "\n", 12, -1.5, True]}),
+    "open pattern": Grammar.json_schema({"type": "array", "items": {"type": "string", "pattern": "ab"}}),
     "recursive": Grammar.json_schema({"type": "array", "items": {"$ref": "#"}}),
     "separators": Grammar.json_schema({"type": "object"}, separators=(", ", ": ")),
     "regex": Grammar.regex("(ab|abc|é+)*12?"),
@@ -95,6 +103,36 @@ def test_fill_masks_leaves_unconstrained_rows_alone() -> None:
     alone = np.zeros(vocab.row_words, np.int32)
     cursor.fill_mask(alone)
     assert (rows[1] == alone).all()
+
+
+def test_a_batch_of_cursors_of_several_grammars_equals_single_masks() -> None:
+    vocab = vocabulary()
+    rng = random.Random(5)
+    cursors = [compile_grammar(grammar, vocab).cursor() for grammar in GRAMMARS.values()]
+    for _ in range(6):
+        rows = np.full((len(cursors), vocab.row_words), -1, np.int32)
+        fill_masks(cursors, rows)
+        tokens = []
+        for cursor, row in zip(cursors, rows, strict=True):
+            alone = np.zeros(vocab.row_words, np.int32)
+            cursor.fill_mask(alone)
+            assert (row == alone).all()
+            tokens.append(rng.choice(sorted(mask_of(cursor)) or [EOS]))
+        before = [cursor.finished for cursor in cursors]
+        assert advance_many(cursors, tokens) == [not finished for finished in before]
+
+
+def test_a_batch_of_the_wrong_shape_or_type_is_refused() -> None:
+    vocab = vocabulary()
+    cursor = compile_grammar(Grammar.json_object(), vocab).cursor()
+    for rows in (
+        np.zeros((1, vocab.row_words + 1), np.int32),
+        np.zeros((2, vocab.row_words), np.int32),
+        np.zeros((1, vocab.row_words), np.int64),
+        np.zeros((1, 2 * vocab.row_words), np.int32)[:, ::2],
+    ):
+        with pytest.raises(ValueError, match="mask row"):
+            fill_masks([cursor], rows)
 
 
 def test_a_row_of_the_wrong_shape_or_type_is_refused() -> None:

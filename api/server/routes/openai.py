@@ -11,6 +11,7 @@ from starlette.routing import Route
 from ...openai.protocol import ChatCompletionBody, CompletionBody, GenerationBody
 from ...openai.responses_body import ResponsesBody
 from ...openai.responses_writer import ResponsesWriter
+from ...openai.tool_writer import ToolChatWriter
 from ...openai.writers import ChatWriter, CompletionWriter
 from ..dialects import responses_dialect
 from ..responses import json_response
@@ -34,7 +35,9 @@ class OpenAIRoutes:
         service = self._service
         body = await service.read(request, ChatCompletionBody)
         jobs = await service.jobs(service.converter.chat, body)
-        return await service.answer(request, jobs, ChatWriter(**self._shared(body, jobs[0].job_id)), stream=bool(body.stream))
+        shared, make_reader = self._shared(body, jobs[0].job_id), jobs[0].make_reader
+        writer = ChatWriter(**shared) if make_reader is None else ToolChatWriter(make_reader=make_reader, **shared)
+        return await service.answer(request, jobs, writer, stream=bool(body.stream))
 
     async def completions(self, request: Request) -> Response:
         service = self._service

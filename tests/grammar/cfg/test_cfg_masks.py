@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from toy_vocabulary import brute_force, mask_of, vocabulary, walk
@@ -42,7 +42,7 @@ class Compilable:
         self.key = key
         self._grammar = grammar
 
-    def compile(self, limits: Limits | None = None) -> Compiled:
+    def compile(self, limits: Limits | None = None, special_tokens: Any = None) -> Compiled:
         return Compiled(*compile_cfg(self._grammar, limits))
 
 

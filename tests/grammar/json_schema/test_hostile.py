@@ -421,7 +421,7 @@ def answer_of() -> Iterator[Callable[[str], dict[str, Json]]]:
 
 # Cases that take a second or so each, by parts of their names.
 SLOW = (
-    "chain of", "deep const", "nested 900", "100,000", "20,000", "10,000", "3,000", "2,000", "5,000", "2^10", "thirty contains", "10^5 properties", "10^5 required",
+    "chain of", "deep const", "deep dependentSchemas", "deep closed", "nested 900", "100,000", "20,000", "10,000", "3,000", "2,000", "5,000", "2^10", "thirty contains", "10^5 properties", "10^5 required",
     "10^5 prefix", "distinct integers", "10^5 with a pattern", "megabyte", "hundred name", "all patterns",
 )  # fmt: skip
 

@@ -1,0 +1,148 @@
+"""What an answer says: content and calls, as its text arrives."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from ...grammar.structural_tag import Event, TagBegin, TagDelta, TagEnd, TextDelta
+from ...grammar.structural_tag.parser import StructuralParser
+from .format import ARGUMENT, CALL, NAMED_CALL
+
+
+@dataclass(frozen=True, kw_only=True)
+class ContentDelta:
+    """A piece of the answer's text."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallBegin:
+    """A call; its arguments follow."""
+
+    index: int
+    call_id: str
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArgumentsDelta:
+    """A piece of the JSON text of a call's arguments."""
+
+    index: int
+    text: str
+
+
+AnswerDelta = ContentDelta | CallBegin | ArgumentsDelta
+
+
+@dataclass(kw_only=True)
+class ToolCall:
+    """A call with all that is known of its arguments."""
+
+    call_id: str
+    name: str
+    arguments: str = ""
+
+
+@dataclass(kw_only=True)
+class Answer:
+    """An answer as a whole.
+
+    Attributes:
+        content: None if there is nothing but calls.
+    """
+
+    content: str | None = None
+    calls: list[ToolCall] = field(default_factory=list)
+
+    @staticmethod
+    def of(deltas: Iterable[AnswerDelta]) -> Answer:
+        answer = Answer()
+        for delta in deltas:
+            if isinstance(delta, ContentDelta):
+                answer.content = (answer.content or "") + delta.text
+            elif isinstance(delta, CallBegin):
+                answer.calls.append(ToolCall(call_id=delta.call_id, name=delta.name))
+            else:
+                answer.calls[delta.index].arguments += delta.text
+        return answer
+
+
+class AnswerReader:
+    """Turns the text of one answer into content and calls.
+
+    White space between calls, and between the content and a call, belongs to neither. So white space waits until something follows it.
+    """
+
+    def __init__(self, parser: StructuralParser):
+        self._parser = parser
+        self._space = ""
+        self._num_calls = 0
+        self._num_arguments = 0  # of a named call
+
+    def feed(self, text: str, token_ids: Sequence[int]) -> list[AnswerDelta]:
+        """What a further piece of the answer brings.
+
+        Args:
+            text: the piece as text.
+            token_ids: the same as tokens, which are read where the format has special tokens.
+
+        Raises:
+            OutputError: the answer does not keep to the format.
+        """
+        events = self._parser.feed_tokens(token_ids) if self._parser.needs_tokens else self._parser.feed(text)
+        return [delta for event in events for delta in self._deltas(event)]
+
+    def finish(self) -> list[AnswerDelta]:
+        """What the end of the answer brings."""
+        deltas = [delta for event in self._parser.finish() for delta in self._deltas(event)]
+        if self._space and not self._num_calls:
+            deltas.append(ContentDelta(text=self._space))
+        return deltas
+
+    @property
+    def needs_tokens(self) -> bool:
+        """Whether it reads tokens and not the text."""
+        return self._parser.needs_tokens
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether a call has begun."""
+        return self._num_calls > 0
+
+    def _deltas(self, event: Event) -> Iterable[AnswerDelta]:
+        if isinstance(event, TextDelta):
+            return self._content(event.text)
+        kind, _, name = event.name.partition(":")
+        if kind + ":" in (CALL, NAMED_CALL) and isinstance(event, TagBegin):
+            return self._begin(name)
+        if kind + ":" == CALL and isinstance(event, TagDelta):
+            return self._arguments(event.text)
+        if kind + ":" == NAMED_CALL and isinstance(event, TagEnd):
+            return self._arguments("}" if self._num_arguments else "{}")
+        if kind + ":" == ARGUMENT and isinstance(event, TagBegin):
+            self._num_arguments += 1
+            before = "{" if self._num_arguments == 1 else ", "
+            return self._arguments(f"{before}{json.dumps(name)}: ")
+        if kind + ":" == ARGUMENT and isinstance(event, TagDelta):
+            return self._arguments(event.text)
+        return ()
+
+    def _content(self, text: str) -> Iterable[AnswerDelta]:
+        text = self._space + text
+        shown = text.rstrip()
+        self._space = text[len(shown) :]
+        return (ContentDelta(text=shown),) if shown else ()
+
+    def _begin(self, name: str) -> Iterable[AnswerDelta]:
+        self._space = ""
+        self._num_arguments = 0
+        self._num_calls += 1
+        return (CallBegin(index=self._num_calls - 1, call_id=f"call_{uuid.uuid4().hex[:24]}", name=name),)
+
+    def _arguments(self, text: str) -> Iterable[AnswerDelta]:
+        return (ArgumentsDelta(index=self._num_calls - 1, text=text),)

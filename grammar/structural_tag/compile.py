@@ -1,0 +1,419 @@
+"""A structural tag as a lazy byte automaton.
+
+Each node of the tree becomes a node of the machine: leaves, values and positions as they are, everything else a fork that is made
+when a text gets there. Free text is one leaf that knows what it is watched for, so that a trigger (or an end) is found on bytes,
+wherever tokens begin; the tags of one trigger are told apart by a leaf too, however many there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from ..cfg.compile import compile_part
+from ..cfg.ir import ContextFreeGrammar
+from ..counted_text import CountedText
+from ..errors import GrammarError
+from ..json_schema.compile import SchemaCompiler
+from ..json_schema.document import Document
+from ..json_schema.expand import Expander
+from ..limits import Limits
+from ..machine import Element, ForkParts, Machine, leaf_row
+from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, POSITION, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
+from ..regex import Language
+from .free_text import FreeText, Pattern, SwitchAutomaton, Words
+from .parts import Parts, placed
+from .pointers import child
+from .spec import AnyText, Boundary, JsonSchema, Node, Optional, Or, Repeat, Tag, Text, Token, TriggeredTags, children, walk
+from .spec import GrammarText as GrammarNode
+from .spec import Regex as RegexNode
+from .spec import Sequence as SequenceNode
+from .switch_rows import SwitchRows
+from .symbols import Symbols, SymbolTable, num_bytes
+
+Elements = tuple[Element, ...]
+_MAX_PUSHED = 2  # nodes that one alternative of a fork pushes, see `ForkParts`
+
+
+class Mark(NamedTuple):
+    """A place in the text.
+
+    Attributes:
+        tag: number of the tag, in the order of the tree.
+        begins: whether its begin was read, else its end.
+        length: bytes of the boundary that was read.
+    """
+
+    tag: int
+    begins: bool
+    length: int
+
+
+@dataclass(frozen=True)
+class CompiledTag:
+    """A byte automaton, the state before any text, and what a parser needs to know.
+
+    Attributes:
+        marks: by number; none unless they were asked for.
+        switches: rows of all free texts and boundaries.
+        symbols: what the boundaries became.
+    """
+
+    machine: Machine
+    start: int
+    marks: Sequence[Mark]
+    switches: Sequence[SwitchRows]
+    symbols: SymbolTable
+
+
+class _Word(NamedTuple):
+    """A text (what is left of it), and what follows."""
+
+    rest: Symbols
+    then: Elements
+
+
+class _End(NamedTuple):
+    """How the tag around a part ends."""
+
+    tag: int
+    words: tuple[Symbols, ...]
+    outer: Elements
+
+
+def compile_tree(root: Node, parts: Parts, symbols: SymbolTable, limits: Limits, *, marks: bool) -> CompiledTag:
+    """A fresh automaton of a tree.
+
+    Args:
+        marks: let a parser of the output know where tags begin and end; then texts are not counted in tokens.
+
+    Raises:
+        GrammarError: with the pointer of what admits no text, or cannot be told from what stands around it.
+        LimitError: a budget is reached.
+    """
+    return _Compiler(root, parts, symbols, limits, marks=marks).run()
+
+
+class _Compiler:
+    def __init__(self, root: Node, parts: Parts, symbols: SymbolTable, limits: Limits, *, marks: bool):
+        self._root = root
+        self._parts = parts
+        self._symbols = symbols
+        self._limits = limits
+        self._with_marks = marks
+        self._machine = Machine(parts.whitespace, limits)
+        self._tags = {id(node): number for number, node in enumerate(n for n in walk(root) if isinstance(n, Tag))}
+        self._marks: list[Mark] = []
+        self._switches: list[SwitchRows] = []
+        self._leaves: dict[int, Elements] = {}
+        self._literals: dict[str, Elements] = {}
+        self._nullable: dict[int, bool] = {}
+        self._readings: dict[tuple[int, _End | None], Elements] = {}
+        self._closings: dict[_End, Elements] = {}
+
+    def run(self) -> CompiledTag:
+        for node in reversed(list(walk(self._root))):
+            self._prepare(node)
+        start = self._machine.start_of_fork(self._fork(lambda: [self._read(self._root, None)]))
+        return CompiledTag(self._machine, start, self._marks, self._switches, self._symbols)
+
+    # --- what a node reads by itself -------------------------------------------------------------------------------
+
+    def _prepare(self, node: Node) -> None:
+        """Makes a leaf, or checks a node whose content is prepared already; errors belong to compiling, not to decoding."""
+        if isinstance(node, Text):
+            self._leaves[id(node)] = self._literal(node.value)
+        elif isinstance(node, Token):
+            self._leaves[id(node)] = self._choose([_Word(self._symbols.of(node), ())])
+        elif isinstance(node, RegexNode):
+            language = self._parts[node]
+            assert isinstance(language, Language)
+            self._leaves[id(node)] = (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
+            self._nullable[id(node)] = language.matches("", self._limits)
+        elif isinstance(node, GrammarNode):
+            self._leaves[id(node)] = placed(node, "grammar", lambda: self._grammar(node))
+        elif isinstance(node, JsonSchema):
+            self._leaves[id(node)] = placed(node, node.schema_pointer, lambda: self._schema(node))
+        elif isinstance(node, TriggeredTags | AnyText):
+            self._check_free(node)
+        elif isinstance(node, Tag):
+            self._check_tag(node)
+        elif isinstance(node, Repeat) and self._may_be_empty(node.content):
+            raise GrammarError("what is repeated may not be empty", pointer=child(node.pointer, "content"))
+
+    def _literal(self, text: str) -> Elements:
+        if text not in self._literals:
+            row = leaf_row(self._machine, Language.literal(text).automaton(self._limits)) if text else FINAL_ROW
+            self._literals[text] = () if row == FINAL_ROW else (Element(LEAF, row),)
+        return self._literals[text]
+
+    def _schema(self, node: JsonSchema) -> Elements:
+        document = self._parts[node]
+        assert isinstance(document, Document)
+        any_order = node.property_order == "any"
+        expander = Expander(document, self._limits)
+        compiler = SchemaCompiler(expander, self._machine, any_order=any_order)
+        value = Element(VALUE, compiler.root_value(), int(self._machine.table[WS_OUTER_BEFORE]))
+        after = int(self._machine.table[WS_OUTER_AFTER])
+        return (value,) if after == FINAL_ROW else (value, Element(LEAF, after))
+
+    def _grammar(self, node: GrammarNode) -> Elements:
+        grammar = self._parts[node]
+        assert isinstance(grammar, ContextFreeGrammar)
+        position, skippable = compile_part(grammar, self._machine, self._limits)
+        self._nullable[id(node)] = skippable
+        if position is None:
+            return ()
+        read = (Element(POSITION, position),)
+        return (self._fork_element(lambda: [read, ()]),) if skippable else read
+
+    def _may_be_empty(self, node: Node) -> bool:
+        if isinstance(node, SequenceNode):
+            return all(self._may_be_empty(element) for element in node.elements)
+        if isinstance(node, Or):
+            return any(self._may_be_empty(element) for element in node.elements)
+        if isinstance(node, Repeat):
+            return node.min == 0 or self._may_be_empty(node.content)
+        if isinstance(node, Text):
+            return not node.value
+        if isinstance(node, Tag):
+            return node.begin == "" and "" in node.end and self._may_be_empty(node.content)
+        if isinstance(node, TriggeredTags):
+            return not node.at_least_one
+        return isinstance(node, Optional | AnyText) or self._nullable.get(id(node), False)
+
+    # --- what a node reads, up to and including the end of the tag around it ------------------------------------------
+
+    def _read(self, node: Node, end: _End | None) -> Elements:
+        """Elements that read a node, then the end of the tag whose last part it is."""
+        key = (id(node), end)
+        if key not in self._readings:
+            self._readings[key] = self._reading(node, end)
+        return self._readings[key]
+
+    def _reading(self, node: Node, end: _End | None) -> Elements:
+        leaf = self._leaves.get(id(node))
+        if leaf is not None:
+            return (*leaf, *self._close(end))
+        if isinstance(node, SequenceNode):
+            *first, last = node.elements
+            return (*(element for part in first for element in self._read(part, None)), *self._read(last, end))
+        if isinstance(node, Tag):
+            return self._choose(self._begun([node], 0, self._close(end)))
+        if isinstance(node, Repeat):
+            return (*self._repeated(node, node.min, node.max), *self._close(end))
+        return (self._fork_element(lambda: self._alternatives(node, end)),)
+
+    def _alternatives(self, node: Node, end: _End | None) -> list[Elements]:
+        if isinstance(node, Optional):
+            return [self._read(node.content, end), self._close(end)]
+        if isinstance(node, Or):
+            tags = [element for element in node.elements if isinstance(element, Tag)]
+            others = [self._read(element, end) for element in node.elements if not isinstance(element, Tag)]
+            return [*([self._choose(self._begun(tags, 0, self._close(end)))] if tags else []), *others]
+        if isinstance(node, AnyText):
+            return [self._any_text(node, end)]
+        assert isinstance(node, TriggeredTags)
+        if self._exits(end):
+            return self._triggered(node, end)
+        return [(*alternative, *self._close(end)) for alternative in self._triggered(node, None)]
+
+    def _repeated(self, node: Repeat, low: int, high: int | None) -> Elements:
+        if high == 0:
+            return ()
+
+        def once_more() -> list[Elements]:
+            rest = self._repeated(node, max(low - 1, 0), None if high is None else high - 1)
+            once = (*self._read(node.content, None), *rest)
+            return [once] if low else [(), once]
+
+        if low == 0 and high is None:
+            return (self._loop(lambda again: [(), (*self._read(node.content, None), again)]),)
+        return (self._fork_element(once_more),)
+
+    def _begun(self, tags: Iterable[Tag], read: int, then: Elements) -> list[_Word]:
+        """The begins of tags without the first `read` symbols, each with the rest of the tag and `then`."""
+        return [
+            _Word(self._symbols.of(tag.begin)[read:], (self._fork_element(lambda tag=tag: [self._tag_body(tag, then)]),)) for tag in tags
+        ]
+
+    def _tag_body(self, tag: Tag, then: Elements) -> Elements:
+        number = self._tags[id(tag)]
+        end = _End(number, tuple(dict.fromkeys(map(self._symbols.of, tag.end or ("",)))), then)
+        return (*self._mark(number, True, self._symbols.of(tag.begin)), *self._read(tag.content, end))
+
+    def _close(self, end: _End | None) -> Elements:
+        if end is None:
+            return ()
+        if end not in self._closings:
+            self._closings[end] = self._choose([_Word(word, self._closed(end, word)) for word in end.words])
+        return self._closings[end]
+
+    def _closed(self, end: _End, word: Symbols) -> Elements:
+        return (*self._mark(end.tag, False, word), *end.outer)
+
+    def _mark(self, tag: int, begins: bool, boundary: Symbols) -> Elements:
+        if not self._with_marks:
+            return ()
+        self._marks.append(Mark(tag, begins, sum(map(num_bytes, boundary))))
+        return (Element(MARK, len(self._marks) - 1),)
+
+    # --- free text -------------------------------------------------------------------------------------------------
+
+    def _any_text(self, node: AnyText, end: _End | None) -> Elements:
+        tokens = None if self._with_marks else node.max_tokens
+        if tokens == 0:
+            return self._close(end)
+        exits = self._exits(end)
+        text = FreeText(self._patterns({}, exits, node.excludes), may_end=not exits, limits=self._limits)
+        rows = self._rows(text)
+        if tokens is not None:
+            self._count(rows, text, exits, tokens)
+        read = Element(SWITCH, rows.start_row(), 0, tokens or 0)
+        return (read,) if exits else (read, *self._close(end))
+
+    def _count(self, rows: SwitchRows, text: FreeText, exits: dict[Symbols, Elements], tokens: int) -> None:
+        """Makes known what may come when the tokens of a text are used up: what is missing to one of its exits."""
+        forks: dict[int, int] = {}
+
+        def ways(q: int) -> list[Elements]:
+            words: dict[Symbols, int] = {}
+            for rest, fork in text.rests(q):
+                words.setdefault(rest, fork)
+            return [self._choose([_Word(rest, (Element(FORK, fork),)) for rest, fork in words.items()])] if exits else [()]
+
+        def closer(row: int) -> int:
+            q = rows.state_of[row]
+            if q not in forks:
+                forks[q] = self._fork(lambda: ways(q))
+            return forks[q]
+
+        self._machine.counted_texts.append(CountedText(max_tokens=tokens, missing=rows.missing.get, closer=closer))
+
+    def _triggered(self, node: TriggeredTags, end: _End | None) -> list[Elements]:
+        again: Elements = self._close(end)
+        if not node.stop_after_first:
+            again = (self._loop(lambda loop: [self._watched(node, end, may_end=True, again=(loop,))]),)
+        if not node.text_before:
+            tags = self._choose(self._begun(node.tags, 0, again))
+            return [tags] if node.at_least_one else [tags, self._close(end)]
+        if node.at_least_one or node.stop_after_first:
+            return [self._watched(node, end, may_end=not node.at_least_one, again=again)]
+        return [again]
+
+    def _watched(self, node: TriggeredTags, end: _End | None, *, may_end: bool, again: Elements) -> Elements:
+        """Free text, then what its triggers and the end of the tag around it lead to."""
+        exits = self._exits(end) if may_end else {}
+        triggers = {self._symbols.of(trigger): self._triggered_by(node, trigger, again) for trigger in node.triggers}
+        text = FreeText(self._patterns(triggers, exits, node.excludes), may_end=may_end and not exits, limits=self._limits)
+        return (Element(SWITCH, self._rows(text).start_row()),)
+
+    def _triggered_by(self, node: TriggeredTags, trigger: Boundary, again: Elements) -> Elements:
+        read = self._symbols.of(trigger)
+        tags = [tag for tag in node.tags if self._symbols.of(tag.begin)[: len(read)] == read]
+        held = sum(map(num_bytes, read))
+        return (self._fork_element(lambda: [self._choose(self._begun(tags, len(read), again), held)]),)
+
+    def _exits(self, end: _End | None) -> dict[Symbols, Elements]:
+        """What follows each text that ends the tag around; nothing where some end is empty, so that text cannot be told from it."""
+        if end is None or () in end.words:
+            return {}
+        return {word: self._closed(end, word) for word in end.words}
+
+    def _patterns(self, triggers: dict[Symbols, Elements], exits: dict[Symbols, Elements], excludes: tuple[Boundary, ...]) -> list[Pattern]:
+        patterns = {word: Pattern(word, None, False) for word in map(self._symbols.of, excludes)}
+        patterns |= {word: Pattern(word, self._fork(lambda then=then: [then]), False) for word, then in triggers.items()}
+        patterns |= {word: Pattern(word, self._fork(lambda then=then: [then]), True) for word, then in exits.items()}
+        return list(patterns.values())
+
+    def _check_free(self, node: TriggeredTags | AnyText, ends: tuple[Symbols, ...] = (), tag: Tag | None = None) -> None:
+        """Refuses triggers and ends that no text can reach because of what else it is watched for."""
+        triggers = {self._symbols.of(trigger): 0 for trigger in node.triggers} if isinstance(node, TriggeredTags) else {}
+        for word in ends:
+            if word in triggers:
+                raise GrammarError("a trigger is the end of the tag around it too", pointer=child(node.pointer, "triggers"))
+        patterns = [Pattern(word, 0, False) for word in triggers] + [Pattern(word, 0, True) for word in ends]
+        known = {pattern.symbols for pattern in patterns}
+        excluded = {word for word in map(self._symbols.of, node.excludes) if word not in known}
+        patterns += [Pattern(word, None, False) for word in excluded]
+        text = FreeText(patterns, may_end=not ends, limits=self._limits)
+        if not text.can_leave:
+            assert tag is not None
+            reason = "the text inside can never reach this end: it holds a trigger, or an excluded text"
+            raise GrammarError(reason, pointer=child(tag.pointer, "end"))
+        met = {patterns[index].symbols for index in text.reached} & triggers.keys()
+        for inner in node.tags if isinstance(node, TriggeredTags) and node.text_before else ():
+            begin = self._symbols.of(inner.begin)
+            if not any(begin[: len(trigger)] == trigger for trigger in met):
+                reason = "this tag can never begin: its trigger holds another one, an end, or an excluded text"
+                raise GrammarError(reason, pointer=child(inner.pointer, "begin"))
+
+    def _check_tag(self, tag: Tag) -> None:
+        """Checks the free texts that end with the tag."""
+        ends = tuple(map(self._symbols.of, tag.end))
+        if () in ends:
+            return
+        stack = [tag.content]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, AnyText | TriggeredTags):
+                self._check_free(node, ends, tag)
+            elif isinstance(node, SequenceNode):
+                stack.append(node.elements[-1])
+            elif isinstance(node, Or | Optional):
+                stack.extend(children(node))
+
+    # --- machine -----------------------------------------------------------------------------------------------------
+
+    def _choose(self, words: list[_Word], held: int = 0) -> Elements:
+        """Reads one of several words and what follows it. `held` bytes before them belong to the same boundary."""
+        if len(words) == 1 and not words[0].rest:
+            return words[0].then
+        alternatives = [word.then for word in words if not word.rest]
+        longer = sorted((word for word in words if word.rest), key=lambda word: word.rest)
+        if longer:
+            rows = self._rows(Words(self._by_beginning(longer, held), held))
+            alternatives.append((Element(SWITCH, rows.start_row()),))
+        return alternatives[0] if len(alternatives) == 1 else (self._fork_element(lambda: alternatives),)
+
+    def _by_beginning(self, words: list[_Word], held: int) -> list[tuple[Symbols, int]]:
+        """Sorted words by the shortest of them that they begin with, each with the fork after that."""
+        groups: list[list[_Word]] = []
+        for word in words:
+            first = groups[-1][0].rest if groups else None
+            if first is not None and word.rest[: len(first)] == first:
+                groups[-1].append(word)
+            else:
+                groups.append([word])
+        found: list[tuple[Symbols, int]] = []
+        for group in groups:
+            first = group[0].rest
+            after = [_Word(word.rest[len(first) :], word.then) for word in group]
+            length = held + sum(map(num_bytes, first))
+            found.append((first, self._fork(lambda after=after, length=length: [self._choose(after, length)])))
+        return found
+
+    def _rows(self, automaton: SwitchAutomaton) -> SwitchRows:
+        rows = SwitchRows(automaton, self._limits)
+        self._machine.hold(rows)
+        self._switches.append(rows)
+        return rows
+
+    def _fork_element(self, make: Callable[[], list[Elements]]) -> Element:
+        return Element(FORK, self._fork(make))
+
+    def _fork(self, make: Callable[[], list[Elements]]) -> int:
+        """A fork whose alternatives are made when it is reached."""
+        return self._machine.new_value(lambda: ForkParts([self._short(alternative) for alternative in make()]))
+
+    def _loop(self, make: Callable[[Element], list[Elements]]) -> Element:
+        """A fork that its own alternatives lead back to."""
+        element: list[Element] = []
+        element.append(self._fork_element(lambda: make(element[0])))
+        return element[0]
+
+    def _short(self, elements: Elements) -> Elements:
+        if len(elements) <= _MAX_PUSHED:
+            return elements
+        return (elements[0], self._fork_element(lambda: [elements[1:]]))

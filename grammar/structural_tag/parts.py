@@ -1,0 +1,93 @@
+"""The parts of a tree that are grammars themselves: read and checked once, compiled into any machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..cfg.ebnf import parse_ebnf
+from ..cfg.gbnf import parse_gbnf
+from ..cfg.ir import ContextFreeGrammar
+from ..cfg.lark import parse_lark
+from ..errors import GrammarError
+from ..json_schema.compile import check_schema
+from ..json_schema.document import Document, draft_of
+from ..json_schema.expand import Expander
+from ..json_schema.keywords import Finding, raise_refused
+from ..json_schema.pointers import Pointer
+from ..limits import Limits
+from ..regex import Language
+from ..whitespace import Whitespace
+from .pointers import child
+from .spec import GrammarText, JsonSchema, Node, Regex, walk
+
+Part = Language | Document | ContextFreeGrammar
+
+_NOTATIONS: dict[str, Any] = {"lark": (parse_lark, "start"), "gbnf": (parse_gbnf, "root"), "ebnf": (parse_ebnf, "root")}
+
+
+class Parts:
+    """What the regexes, schemas and grammars of a tree say, by pointer.
+
+    Raises:
+        GrammarError: with the pointer of a part that is malformed, or supported only alone.
+    """
+
+    def __init__(self, root: Node, limits: Limits):
+        self._limits = limits
+        self._parts: dict[str, Part] = {}
+        self._schemas: list[tuple[str, Document]] = []
+        self.whitespace = Whitespace.policy("bounded")
+        self._spaced: JsonSchema | None = None
+        for node in walk(root):
+            part = self._read(node)
+            if part is not None:
+                self._parts[node.pointer] = part
+
+    def __getitem__(self, node: Node) -> Part:
+        return self._parts[node.pointer]
+
+    def findings(self) -> Iterator[Finding]:
+        """What becomes of each keyword of the schemas."""
+        for base, document in self._schemas:
+            for finding in check_schema(Expander(document, self._limits)):
+                yield finding._replace(place=Pointer(None, base + finding.pointer))
+
+    def _read(self, node: Node) -> Part | None:
+        if isinstance(node, Regex):
+            return placed(node, "pattern", lambda: self._language(node))
+        if isinstance(node, GrammarText):
+            parse, start = _NOTATIONS[node.notation]
+            return placed(node, "grammar", lambda: parse(node.grammar, node.start or start, self._limits))
+        if isinstance(node, JsonSchema):
+            self._use_whitespace(node)
+            return placed(node, node.schema_pointer, lambda: self._document(node))
+        return None
+
+    def _language(self, node: Regex) -> Language:
+        language = Language.pattern(node.pattern, node.dialect, "full", self._limits)
+        if language.is_empty(self._limits):
+            raise GrammarError("no text satisfies the pattern")
+        return language
+
+    def _document(self, node: JsonSchema) -> Document:
+        document = Document(node.json_schema, draft_of(node.json_schema, None), {})
+        raise_refused(check_schema(Expander(document, self._limits), only_refused=True))
+        self._schemas.append((child(node.pointer, node.schema_pointer), document))
+        return document
+
+    def _use_whitespace(self, node: JsonSchema) -> None:
+        if self._spaced is not None and self._spaced.whitespace != node.whitespace:
+            reason = f"all schemas of a structural tag need the same whitespace, which was {self._spaced.whitespace!r} before"
+            raise GrammarError(reason, pointer=child(node.pointer, "whitespace"))
+        self._spaced = node
+        self.whitespace = placed(node, "whitespace", lambda: Whitespace.policy(node.whitespace, None, self._limits))
+
+
+def placed(node: Node, field: str, make: Any) -> Any:
+    """What `make` makes; its errors are placed at a field of the node."""
+    try:
+        return make()
+    except GrammarError as error:
+        pointer = child(node.pointer, field) + (error.pointer or "")
+        raise type(error)(error.reason, pointer=pointer, position=error.position, expected=error.expected) from error

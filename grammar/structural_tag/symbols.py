@@ -1,0 +1,90 @@
+"""Symbols: what boundaries are made of. A code point stands for itself; a special token is one symbol beyond Unicode.
+
+To the byte automaton a special token is four bytes: one that no UTF-8 text contains (RFC 3629), and the id. A vocabulary spells its
+special tokens in the same way, so that a mask holds such a token exactly where a boundary names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..errors import GrammarError
+from ..languages import MAX_CODE_POINT
+from .spec import Boundary, Token
+
+Symbols = tuple[int, ...]
+
+TOKEN_LEAD = 0xFF
+TOKEN_BYTES = 4
+_FIRST_TOKEN = MAX_CODE_POINT + 1
+_MAX_TOKEN_ID = (1 << 21) - 1
+
+
+def token_spelling(token_id: int) -> bytes:
+    """The bytes that stand for a special token."""
+    assert 0 <= token_id <= _MAX_TOKEN_ID
+    return bytes((TOKEN_LEAD, token_id >> 14, (token_id >> 7) & 0x7F, token_id & 0x7F))
+
+
+def token_id_of(spelling: bytes) -> int:
+    """The id in the bytes of a special token."""
+    return spelling[1] << 14 | spelling[2] << 7 | spelling[3]
+
+
+def token_of(symbol: int) -> int | None:
+    """The id of a special token, None for a code point."""
+    return symbol - _FIRST_TOKEN if symbol >= _FIRST_TOKEN else None
+
+
+def num_bytes(symbol: int) -> int:
+    """Length of a symbol in the byte automaton."""
+    if symbol >= _FIRST_TOKEN:
+        return TOKEN_BYTES
+    return 1 + (symbol >= 0x80) + (symbol >= 0x800) + (symbol >= 0x10000)
+
+
+class SymbolTable:
+    """Boundaries as symbols, for one vocabulary.
+
+    Args:
+        special_tokens: names and ids of special tokens; None where no vocabulary is known, then names are plain text.
+        lenient: take any id, for checks that no vocabulary is needed for.
+    """
+
+    def __init__(self, special_tokens: Mapping[str, int] | None, *, lenient: bool = False):
+        self._ids = special_tokens or {}
+        self._names = {token_id: name for name, token_id in self._ids.items()}
+        self._known = special_tokens is not None
+        self._lenient = lenient
+        self.uses_tokens = False
+
+    def of(self, boundary: Boundary) -> Symbols:
+        """The symbols of a boundary.
+
+        Raises:
+            GrammarError: an id that is no special token.
+        """
+        if isinstance(boundary, str):
+            return tuple(map(ord, boundary))
+        if isinstance(boundary.token, str):
+            token_id = self._ids.get(boundary.token)
+            if token_id is None:
+                return tuple(map(ord, boundary.token))
+        else:
+            token_id = boundary.token
+            if token_id not in self._names and not self._lenient:
+                what = f"{token_id} is no special token of the vocabulary" if self._known else "a token id needs a vocabulary"
+                raise GrammarError(what, pointer=boundary.pointer)
+        self.uses_tokens = True
+        return (_FIRST_TOKEN + token_id,)
+
+    def name(self, token_id: int) -> str:
+        """The name of a special token."""
+        return self._names[token_id]
+
+
+def text_of(boundary: Boundary) -> str | None:
+    """A boundary as plain text; None for a token that is given by its id."""
+    if isinstance(boundary, Token):
+        return boundary.token if isinstance(boundary.token, str) else None
+    return boundary

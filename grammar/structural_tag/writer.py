@@ -1,0 +1,55 @@
+"""Trees as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .spec import AnyText, Boundary, GrammarText, JsonSchema, Node, Optional, Or, Regex, Repeat, Sequence, Tag, Text, Token, TriggeredTags
+
+Json = Any
+
+
+def to_json(node: Node) -> dict[str, Json]:
+    """The JSON form of a tree; `read_tree` reads it back."""
+    if isinstance(node, Text):
+        return {"type": "const_string", "value": node.value}
+    if isinstance(node, Token):
+        return {"type": "token", "token": node.token}
+    if isinstance(node, AnyText):
+        return {"type": "any_text", "excludes": _boundaries(node.excludes), "max_tokens": node.max_tokens}
+    if isinstance(node, GrammarText):
+        return {"type": "grammar", "grammar": node.grammar, "notation": node.notation, "start": node.start}
+    if isinstance(node, Regex):
+        return {"type": "regex", "pattern": node.pattern, "dialect": node.dialect}
+    if isinstance(node, JsonSchema):
+        options = {"whitespace": node.whitespace, "property_order": node.property_order}
+        return {"type": "json_schema", "json_schema": node.json_schema, **options}
+    if isinstance(node, Sequence):
+        return {"type": "sequence", "elements": [to_json(element) for element in node.elements]}
+    if isinstance(node, Or):
+        return {"type": "or", "elements": [to_json(element) for element in node.elements]}
+    if isinstance(node, Optional):
+        return {"type": "optional", "content": to_json(node.content)}
+    if isinstance(node, Repeat):
+        return {"type": "repeat", "content": to_json(node.content), "min": node.min, "max": node.max}
+    if isinstance(node, Tag):
+        begin, end = _boundary(node.begin), _boundaries(node.end)
+        return {"type": "tag", "begin": begin, "content": to_json(node.content), "end": end, "name": node.name}
+    assert isinstance(node, TriggeredTags)
+    return {
+        "type": "triggered_tags",
+        "triggers": _boundaries(node.triggers),
+        "tags": [to_json(tag) for tag in node.tags],
+        "at_least_one": node.at_least_one,
+        "stop_after_first": node.stop_after_first,
+        "excludes": _boundaries(node.excludes),
+        "text_before": node.text_before,
+    }
+
+
+def _boundary(boundary: Boundary) -> Json:
+    return to_json(boundary) if isinstance(boundary, Token) else boundary
+
+
+def _boundaries(boundaries: tuple[Boundary, ...]) -> list[Json]:
+    return [_boundary(boundary) for boundary in boundaries]

@@ -1,0 +1,133 @@
+"""The scheduler for a long time under a fake executor: whatever comes, blocks are conserved and everyone ends once, in fair order."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+
+import pytest
+
+from formcast.engine.config import EngineLimits
+from formcast.engine.kv.manager import KVManager
+from formcast.engine.scheduler import Scheduler, StepPlan, StepResult
+
+STEPS = 20_000
+SIZE = 4
+MAX_LEN = 48
+
+
+class Walk:
+    """A world in which requests arrive, are aborted, fail together, finish, and run out of blocks at random."""
+
+    def __init__(self, seed: int, *, num_blocks: int, budget: int):
+        self.rng = random.Random(seed)
+        limits = EngineLimits(
+            max_model_len=MAX_LEN, max_num_seqs=6, max_num_batched_tokens=budget, block_size=SIZE, num_blocks=num_blocks, max_waiting=100,
+            enable_prefix_caching=True,
+        )  # fmt: skip
+        self.kv = KVManager(num_blocks, SIZE, enable_prefix_caching=True)
+        self.scheduler = Scheduler(limits, self.kv)
+        self.goals: dict[str, int] = {}
+        self.lengths: dict[str, int] = {}
+        self.priorities: dict[str, int] = {}
+        self.first_tokens: list[str] = []
+        self.ended: Counter[str] = Counter()
+        self.num_added = self.num_preempted = self.num_accepted = 0
+
+    def add(self) -> None:
+        request_id = str(self.num_added)
+        self.num_added += 1
+        prompt = [self.rng.randrange(2) for _ in range(self.rng.randrange(1, 30))]
+        self.priorities[request_id] = self.rng.choice([0, 0, 0, 1])
+        self.scheduler.add(request_id, prompt, priority=self.priorities[request_id], salt=self.rng.choice([None, None, "s"]))
+        self.goals[request_id] = min(MAX_LEN, len(prompt) + self.rng.randrange(1, 20))
+        self.lengths[request_id] = len(prompt)
+
+    def end(self, request_id: str) -> None:
+        self.scheduler.finish(request_id)
+        self.ended[request_id] += 1
+        for table in (self.goals, self.lengths):
+            del table[request_id]
+
+    def step(self) -> None:
+        plan = self.scheduler.schedule(self.propose)
+        self.num_preempted += plan.num_preempted
+        if self.rng.random() < 0.003:  # the executor raises: all that took part end
+            for chunk in plan.chunks:
+                self.end(chunk.request_id)
+        else:
+            self.execute(plan)
+        usage = self.kv.usage
+        assert usage.free + usage.held + usage.cached == usage.total
+        assert plan.chunks or not self.goals
+
+    def propose(self, request_id: str, limit: int) -> list[int]:
+        return [self.rng.randrange(2) for _ in range(min(limit, self.rng.randrange(4)))]
+
+    def execute(self, plan: StepPlan) -> None:
+        new = {}
+        for chunk in plan.chunks:
+            if chunk.samples:
+                num_new = min(self.rng.randint(1, 1 + chunk.num_drafts), self.goals[chunk.request_id] - self.lengths[chunk.request_id])
+                new[chunk.request_id] = (*chunk.drafts[: num_new - 1], self.rng.randrange(2))
+                self.num_accepted += num_new - 1
+        self.scheduler.commit(plan, StepResult(new_token_ids=new))
+        for request_id, tokens in new.items():
+            if request_id not in self.first_tokens[-50:]:
+                self.first_tokens.append(request_id)
+            self.lengths[request_id] += len(tokens)
+            if self.lengths[request_id] >= self.goals[request_id]:
+                self.end(request_id)
+
+
+@pytest.mark.parametrize(("num_blocks", "budget"), [(13, 16), (24, 7), (60, 64)], ids=["scarce", "narrow", "ample"])
+def test_a_long_random_walk(num_blocks, budget):
+    walk = Walk(num_blocks, num_blocks=num_blocks, budget=budget)
+    for _ in range(STEPS // 3 + 1):
+        if len(walk.goals) < 40 and walk.rng.random() < 0.3:
+            walk.add()
+        if walk.goals and walk.rng.random() < 0.02:
+            walk.end(walk.rng.choice(list(walk.goals)))
+        walk.step()
+    for _ in range(5_000):
+        if not walk.goals:
+            break
+        walk.step()
+    assert not walk.goals and not walk.scheduler.has_work and walk.kv.usage.held == 0
+    assert set(walk.ended.values()) == {1} and len(walk.ended) == walk.num_added
+    assert walk.num_accepted > 100 and (walk.num_preempted > 10) == (num_blocks < 60)
+
+
+def test_equal_priorities_get_their_first_token_in_order_of_arrival():
+    walk = Walk(1, num_blocks=60, budget=64)
+    for _ in range(3_000):
+        if len(walk.goals) < 40 and walk.rng.random() < 0.5:
+            walk.add()
+        plan = walk.scheduler.schedule()
+        walk.execute(plan)
+    order = [int(request_id) for request_id in dict.fromkeys(walk.first_tokens) if walk.priorities[request_id] == 0]
+    # Prompts differ in length: those that begin together may end their prompts in another order, but nobody is overtaken by many.
+    assert all(later > earlier - 10 for earlier, later in itertools.pairwise(order)) and len(order) > 300
+
+
+def test_waiting_requests_cost_a_step_nothing():
+    """Of 10,000 that wait, only the first is looked at."""
+    looked_at = []
+
+    class Watched(KVManager):
+        def match(self, token_ids, salt):
+            looked_at.append(len(token_ids))
+            return super().match(token_ids, salt)
+
+    limits = EngineLimits(
+        max_model_len=MAX_LEN, max_num_seqs=6, max_num_batched_tokens=64, block_size=SIZE, num_blocks=20, max_waiting=10_000,
+        enable_prefix_caching=True,
+    )  # fmt: skip
+    scheduler = Scheduler(limits, Watched(20, SIZE, enable_prefix_caching=True))
+    for number in range(10_000):
+        scheduler.add(str(number), [number % 7] * 20)
+    for _ in range(20):
+        plan = scheduler.schedule()
+        scheduler.commit(plan, StepResult(new_token_ids=dict.fromkeys(plan.sampling_ids, (1,))))
+    assert len(looked_at) < 40 and scheduler.num_waiting > 9_990

@@ -20,7 +20,7 @@ from formcast.api.server.settings import ServerSettings
 from formcast.engine.request import GenerationError
 
 BODY: dict[str, Any] = {"inputs": "hello"}
-SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0, "maximum": 99}}, "required": ["a"], "additionalProperties": False}
 
 
 def api(runtime: Runtime) -> TestClient:

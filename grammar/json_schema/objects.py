@@ -65,7 +65,7 @@ class ObjectFrames:
     def _key_start(self) -> _KeyStart:
         machine, limits = self._compiler.machine, self._compiler.expander.limits
         live, classes, names = self._names.live_classes, self._names.classes, self._names.sorted
-        if live and (len(classes) > 1 or classes[0].language is not None):
+        if live and any(c.language is not None for c in classes):
             automata = [
                 (Language.anything() if c.language is None else c.language).automaton(limits) if live >> j & 1 else None
                 for j, c in enumerate(classes)

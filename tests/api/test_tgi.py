@@ -20,7 +20,7 @@ from formcast.api.server.settings import ServerSettings
 from formcast.engine.request import GenerationError
 
 BODY: dict[str, Any] = {"inputs": "hello"}
-SCHEMA = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0, "maximum": 99}}, "required": ["a"], "additionalProperties": False}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 
 
 def api(runtime: Runtime) -> TestClient:
@@ -139,8 +139,9 @@ def test_text(client: InferenceClient):
 def test_grammar(client: InferenceClient):
     text = client.text_generation("A pet: ", grammar={"type": "regex", "value": "(cat|dog)!"})  # type: ignore[arg-type]
     assert text in ("cat!", "dog!")
-    text = client.text_generation("JSON: ", max_new_tokens=60, grammar={"type": "json", "value": SCHEMA})  # type: ignore[arg-type]
-    assert isinstance(json.loads(text)["a"], int)
+    schema = SCHEMA | {"properties": {"a": {"type": "boolean"}}}
+    text = client.text_generation("JSON: ", max_new_tokens=60, grammar={"type": "json", "value": schema})  # type: ignore[arg-type]
+    assert isinstance(json.loads(text)["a"], bool)
 
 
 def test_stop_texts_stay_in_the_answer(client: InferenceClient):

@@ -12,7 +12,7 @@ from ...engine.request import InvalidRequest
 from ...grammar import json_text
 from ...grammar.errors import GrammarError
 from ...grammar.grammar import Grammar
-from ...grammar.structural_tag import AnyText, Node, Or, to_json
+from ...grammar.structural_tag import AnyText, JsonSchema, Node, Or, to_json
 from ...grammar.structural_tag import Sequence as InOrder
 from ...grammar.structural_tag.grammar import TagGrammar
 from ...grammar.structural_tag.parser import Vocabulary
@@ -101,6 +101,7 @@ class AnswerForms:
             return AnswerForm(constraint=asked.constraint)
         check_tools(asked.tools, asked.choice)
         grammar = self._grammar(self._tree(asked, thought), asked)
+        trims = asked.is_free or isinstance(_part(asked), JsonSchema)  # outer white space says nothing in JSON
         needs_tokens = grammar.parser(self._vocabulary).needs_tokens
         field = "tools" if asked.tools else "thinking_token_budget" if asked.constraint is None else asked.constraint.field
         # A thought alone needs no constraint: whatever comes can be read, if it can be read as text.
@@ -108,7 +109,7 @@ class AnswerForms:
         return AnswerForm(
             constraint=Constraint(grammar=grammar, field=field) if is_bound else None,
             content=asked.constraint,
-            make_reader=lambda: AnswerReader(grammar.parser(self._vocabulary), free=asked.is_free),
+            make_reader=lambda: AnswerReader(grammar.parser(self._vocabulary), trims=trims),
             make_meter=self._meter_of(thought),
             needs_tokens=needs_tokens,
         )

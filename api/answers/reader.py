@@ -108,16 +108,15 @@ class AnswerReader:
     White space around a thought does not belong to it either.
 
     Args:
-        free: the content is free text, so that white space between a thought and the content belongs to neither. A constraint
-            accounts for each character of the content.
+        trims: white space between a thought and the content belongs to neither. Not where a constraint accounts for it.
     """
 
-    def __init__(self, parser: StructuralParser, *, free: bool = True):
+    def __init__(self, parser: StructuralParser, *, trims: bool = True):
         self._parser = parser
-        self._free = free
+        self._trims = trims
         self._space = ""
         self._thought = _Trimmed()
-        self._content_begins = False  # free content is about to begin, after a thought
+        self._content_begins = False  # content to trim is about to begin, after a thought
         self._num_calls = 0
         self._num_arguments = 0  # of a named call
 
@@ -175,7 +174,7 @@ class AnswerReader:
         if isinstance(event, TagDelta):
             shown = self._thought.add(event.text)
             return (ReasoningDelta(text=shown),) if shown else ()
-        self._content_begins = self._free and isinstance(event, TagEnd)
+        self._content_begins = self._trims and isinstance(event, TagEnd)
         return ()
 
     def _content(self, text: str) -> Iterable[AnswerDelta]:

@@ -15,16 +15,20 @@ from ..grammar.machine_layout import (
     ARRAY_AFTER,
     COUNTED,
     DEAD,
+    DOUBT,
     F_EXPANDED,
     F_PLAIN,
     FLAGS,
     FR_CLASSES,
+    GUARD,
+    H_NEED_A,
     KEY,
     KEY_CLASSES,
     KEY_TAILS,
     KIND,
     LEAF,
     NIL,
+    OFF,
     PARENT,
     SET,
     A,
@@ -33,7 +37,7 @@ from ..grammar.machine_layout import (
 )
 from .cursor import Cursor
 from .string_tables import StringTables
-from .trie import Trie
+from .trie import DEPTH, END, FIRST, LAST, Trie
 from .vocabulary import Vocabulary
 from .walk import set_bits, unpack, walk
 
@@ -135,9 +139,11 @@ class TokenFSM:
     # --- masks -----------------------------------------------------------------------------------------------------
 
     def _mask(self, state: int) -> _Mask:
-        mask = self._masks.get(state)
+        mask, whole = self._masks.get(state), state
+        doubts = _Doubts(NIL)
         if mask is None:
-            state = self._machine.mask_state(state)
+            bare, doubts.text = self._machine.split_record(whole)
+            state = self._machine.mask_state(bare)
             mask = self._masks.get(state)
         if mask is not None:
             self._masks.move_to_end(state)
@@ -149,12 +155,14 @@ class TokenFSM:
             rest = state
             while rest != NIL:
                 member, rest = int(nodes[rest, A]), int(nodes[rest, PARENT])
-                self._add_node(member, row)
+                self._add_node(member, row, doubts)
         else:
-            self._add_node(state, row)
+            self._add_node(state, row, doubts)
+        taken = [t for t in doubts.tokens if self._machine.run(whole, self.vocabulary.token_bytes[t] or b"") != DEAD]
+        set_bits(row, np.array(taken, np.int32))
         if self._machine.accepting(state):
             set_bits(row, self.vocabulary.eos_array)
-        return self._remember(state, row)
+        return self._remember(whole if doubts.met else state, row)
 
     def _remember(self, state: int, row: np.ndarray) -> _Mask:
         count = unpack(row, self._ids)
@@ -166,15 +174,15 @@ class TokenFSM:
             self._mask_bytes -= old.data.nbytes
         return mask
 
-    def _add_node(self, node: int, row: np.ndarray) -> None:
-        """Sets the tokens that one node allows."""
+    def _add_node(self, node: int, row: np.ndarray, doubts: _Doubts) -> None:
+        """Sets the tokens that one node allows; those that depend on more than the walk knows go to `doubts`."""
         room = self._plain_room(node)
         if room is _NOT_PLAIN:
-            self._walk(node, self.vocabulary.trie, row)
+            self._walk(node, self.vocabulary.trie, row, doubts)
             return
         assert room is None or isinstance(room, int)
         np.bitwise_or(row, self._tables.plain_row(room), out=row)
-        self._walk(node, self._tables.rest, row)
+        self._walk(node, self._tables.rest, row, doubts)
 
     def _plain_room(self, node: int) -> int | object | None:
         """How many more characters of any kind fit into the string at `node`; _NOT_PLAIN where it is no such string."""
@@ -192,21 +200,51 @@ class TokenFSM:
             return None if high < 0 else high - b
         if kind == KEY:
             allowed = row[KEY_CLASSES]
-            if machine.nodes[parent, KIND] != ARRAY_AFTER:
+            if machine.nodes[parent, KIND] not in (ARRAY_AFTER, GUARD):
                 allowed &= machine.table[machine.frames[machine.nodes[parent, A]] + FR_CLASSES]
             if not allowed or row[KEY_TAILS] != -1 or c != NIL:
                 return _NOT_PLAIN
         return None
 
-    def _walk(self, node: int, trie: Trie, row: np.ndarray) -> None:
+    def _walk(self, node: int, trie: Trie, row: np.ndarray, doubts: _Doubts) -> None:
         self._path[0] = node
-        position, size = 0, len(trie.nodes)
+        machine, status = self._machine, self._status
+        position, size, answered = 0, len(trie.nodes), OFF
         while position < size:
-            position = walk(
-                self._machine.memory, trie.nodes, trie.same, trie.subtrees, trie.order, self._path, self._out, row, position, self._status
+            at = walk(
+                machine.memory, trie.nodes, trie.same, trie.subtrees, trie.order, self._path, self._out, row, position, answered, status
             )
-            if position < size:
-                self._machine.serve(int(self._status[0]))
+            if at < size and status[0] == DOUBT:
+                question = int(machine.header[H_NEED_A])
+                tokens = trie.order[trie.subtrees[at, FIRST] : trie.subtrees[at, LAST]]
+                begun = (self.vocabulary.token_bytes[tokens[0]] or b"")[: trie.nodes[at, DEPTH]]
+                is_first = at != position or answered == OFF
+                doubts.met = True
+                if question != OFF and is_first and not machine.is_open(question, doubts.text, begun):
+                    position, answered = at, question
+                else:
+                    doubts.tokens.extend(tokens.tolist())
+                    position, answered = int(trie.nodes[at, END]), OFF
+            else:
+                answered = answered if at == position else OFF
+                position = at
+                if at < size:
+                    machine.serve(int(status[0]))
+
+
+class _Doubts:
+    """What the walk of one mask leaves to be tried token by token.
+
+    Attributes:
+        text: the text recorded before the mask.
+        tokens: the tokens to try.
+        met: whether anything depended on the text.
+    """
+
+    def __init__(self, text: int):
+        self.text = text
+        self.tokens: list[int] = []
+        self.met = False
 
 
 _NOT_PLAIN = object()

@@ -51,12 +51,13 @@ def taken_whole(nodes, rows, state, subtrees, i):
     return outside == 0
 
 
-@kernel(i8(MEMORY, i4_2, i4_1, i4_2, i4_1, i4_1, i4_1, i4_1, i8, i4_1))
-def walk(memory, trie, same, subtrees, order, path, out, mask, position, status):
+@kernel(i8(MEMORY, i4_2, i4_1, i4_2, i4_1, i4_1, i4_1, i4_1, i8, i4, i4_1))
+def walk(memory, trie, same, subtrees, order, path, out, mask, position, answered, status):
     """Sets the bits of the tokens that lead from state `path[0]` to a living state, from trie node `position` on.
 
     Answers the number of trie nodes when done, else the node to resume at, with the code to serve in `status[0]`.
-    `path` holds the state before each depth and survives an interruption.
+    `path` holds the state before each depth and survives an interruption. `answered` is a question that at `position` has the
+    answer for unknown text (or OFF).
     """
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
@@ -69,7 +70,9 @@ def walk(memory, trie, same, subtrees, order, path, out, mask, position, status)
                 mask[order[k] >> 5] |= np.int32(1) << (order[k] & 31)
             i = np.int64(trie[i, END])
             continue
-        state = step(nodes, buckets, rows, table, values, frames, transitions, header, path[depth], trie[i, BYTE], np.int32(1), members)
+        known = answered if i == position else np.int32(OFF)
+        before, byte = path[depth], trie[i, BYTE]
+        state = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), known, members)
         if state >= 0:
             path[depth + 1] = state
             token = trie[i, TOKEN]

@@ -17,11 +17,13 @@ from .kernel_cache import kernel
 from .machine_layout import (
     ARRAY_AFTER,
     ARRAY_OPEN,
+    ASK,
     CHAR,
     CLASS_BASE,
     COLON,
     COUNTED,
     DEAD,
+    DOUBT,
     END,
     EXTRA,
     F_ACCEPT,
@@ -37,8 +39,10 @@ from .machine_layout import (
     FR_KEY_ROW,
     FR_LIST,
     FR_WORDS,
+    FRESH,
     GENERIC_STRING,
     GROW,
+    GUARD,
     H_BUCKET_MASK,
     H_NEED,
     H_NEED_A,
@@ -46,7 +50,9 @@ from .machine_layout import (
     H_NODE_CAPACITY,
     H_NODES,
     H_POSITION,
+    H_START,
     H_STATE,
+    H_TEXT,
     H_TRANSITION_MASK,
     ITEM,
     KEY,
@@ -60,6 +66,7 @@ from .machine_layout import (
     NEED,
     NEED_FRAME,
     NEED_ROW,
+    NEED_TEXT,
     NEED_TRANSITION,
     NEED_VALUE,
     NEXT,
@@ -77,6 +84,9 @@ from .machine_layout import (
     POSITION,
     ROW,
     SET,
+    STALE,
+    TEXT,
+    UNKNOWN,
     V_ARRAYS,
     V_COUNTED,
     V_DISTINCT_RAW,
@@ -84,6 +94,7 @@ from .machine_layout import (
     V_LIST,
     V_OBJECTS,
     V_SCALAR,
+    V_UNLIKE,
     VALUE,
     WS_AFTER_COLON,
     WS_AFTER_COMMA,
@@ -385,14 +396,51 @@ def was_seen(nodes, extras, text):
     return np.int32(0)
 
 
+@kernel(i4(P, P, P, i4, i4, i4, i4, i4, i4))
+def after_value(nodes, buckets, header, kind, frame, space, extras, parent, insert):
+    """The node behind a value: of `kind` in `frame`, or the question whose answer is its frame (written ~question)."""
+    if frame < 0:
+        return make_node(nodes, buckets, header, ASK, ~frame, space, extras, parent, insert)
+    return make_node(nodes, buckets, header, kind, frame, space, extras, parent, insert)
+
+
+@kernel(i4(P, i4))
+def unguarded(nodes, node):
+    while nodes[node * NODE + KIND] == GUARD:
+        node = nodes[node * NODE + PARENT]
+    return node
+
+
+@kernel(i4(P, i4))
+def is_recorded(nodes, state):
+    """Whether a state is inside a value that is recorded."""
+    rest = np.int32(NIL)
+    member = state
+    if nodes[state * NODE + KIND] == SET:
+        member = nodes[state * NODE + A]
+        rest = nodes[state * NODE + PARENT]
+    while True:
+        while member != NIL:
+            if nodes[member * NODE + KIND] == GUARD:
+                return np.int32(1)
+            member = nodes[member * NODE + PARENT]
+        if rest == NIL:
+            return np.int32(0)
+        member = nodes[rest * NODE + A]
+        rest = nodes[rest * NODE + PARENT]
+
+
 @kernel(i4(P, P, P, i4, i4))
 def end_item(nodes, buckets, header, text, after):
     """The state after an item that must differ from those seen, or DEAD."""
+    is_guard = nodes[after * NODE + KIND] == GUARD
     if text == OFF:
-        return after
+        return nodes[after * NODE + PARENT] if is_guard else after
     seen = nodes[after * NODE + C]
     if was_seen(nodes, seen, text):
         return np.int32(DEAD)
+    if is_guard:
+        return nodes[after * NODE + PARENT]
     seen = make_node(nodes, buckets, header, EXTRA, text, 0, 0, seen, 1)
     return make_node(
         nodes, buckets, header, ARRAY_AFTER, nodes[after * NODE + A], nodes[after * NODE + B], seen, nodes[after * NODE + PARENT], 1
@@ -436,7 +484,7 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
     text = nodes[node * NODE + B]
     raw = nodes[node * NODE + C]
     flags = rows[target * ROW + FLAGS]
-    is_item = nodes[after * NODE + KIND] == ARRAY_AFTER
+    is_item = nodes[after * NODE + KIND] == ARRAY_AFTER or nodes[after * NODE + KIND] == GUARD
     if flags & F_KEY_END and is_item:
         return end_item(nodes, buckets, header, text, after)
     if flags & F_KEY_END:
@@ -489,13 +537,22 @@ def begin_value(nodes, buckets, rows, table, values, frames, transitions, header
     if byte == 123:  # {
         for k in range(table[at + V_OBJECTS]):
             frame = table[at + V_LIST + k]
-            out[count] = make_node(nodes, buckets, header, OBJECT_OPEN, frame, table[WS_OPEN], NIL, parent, 1)
+            outer = parent
+            if frame < 0:
+                frame = ~frame
+                outer = make_node(nodes, buckets, header, GUARD, 0, 0, NIL, parent, 1)
+            out[count] = make_node(nodes, buckets, header, OBJECT_OPEN, frame, table[WS_OPEN], NIL, outer, 1)
             count += 1
         return count
     if byte == 91:  # [
         first = at + V_LIST + table[at + V_OBJECTS]
         for k in range(table[at + V_ARRAYS]):
-            out[count] = make_node(nodes, buckets, header, ARRAY_OPEN, table[first + k], table[WS_OPEN], 0, parent, 1)
+            frame = table[first + k]
+            outer = parent
+            if frame < 0:
+                frame = ~frame
+                outer = make_node(nodes, buckets, header, GUARD, 0, 0, NIL, parent, 1)
+            out[count] = make_node(nodes, buckets, header, ARRAY_OPEN, frame, table[WS_OPEN], 0, outer, 1)
             count += 1
         return count
     if byte == 34 and table[at + V_COUNTED] >= 0:
@@ -505,7 +562,10 @@ def begin_value(nodes, buckets, rows, table, values, frames, transitions, header
     row = table[at + V_DISTINCT_STRING]
     if byte == 34 and row >= 0:
         quote = make_node(nodes, buckets, header, CHAR, byte, 0, 0, NIL, 1)  # so that "1" differs from 1
-        out[count] = make_node(nodes, buckets, header, KEY, row, quote, NIL, parent, 1)
+        outer = parent
+        if table[at + V_UNLIKE] >= 0:
+            outer = make_node(nodes, buckets, header, GUARD, 0, 0, table[at + V_UNLIKE], parent, 1)
+        out[count] = make_node(nodes, buckets, header, KEY, row, quote, NIL, outer, 1)
         count += 1
     row = table[at + V_DISTINCT_RAW]
     if row >= 0:
@@ -561,7 +621,7 @@ def begin_item(nodes, buckets, rows, table, values, frames, transitions, header,
             return ask(header, 0, 0, 0)
         value = table[at + FR_LIST + 2 * k]
         after = table[at + FR_LIST + 2 * k + 1]
-        back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
+        back = after_value(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
         count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, masking, back, out, count)
         if count < 0:
             return count
@@ -641,7 +701,7 @@ def step_array(nodes, buckets, rows, table, values, frames, transitions, header,
         return ask(header, NEED_FRAME, a, 0)
     if byte == 93:  # ]
         if table[at + FR_CLOSE]:
-            out[count] = parent
+            out[count] = unguarded(nodes, parent)
             count += 1
     elif kind == ARRAY_OPEN:
         return begin_item(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
@@ -652,8 +712,11 @@ def step_array(nodes, buckets, rows, table, values, frames, transitions, header,
         for k in range(table[at + FR_ALTERNATIVES]):
             value = table[at + FR_LIST + 2 * k]
             after = table[at + FR_LIST + 2 * k + 1]
-            back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], seen, parent, 1)
-            out[count] = make_node(nodes, buckets, header, VALUE, value, table[WS_AFTER_COMMA], 0, back, 1)
+            if value == UNKNOWN:
+                out[count] = make_node(nodes, buckets, header, FRESH, 0, table[WS_AFTER_COMMA], 0, parent, 1)
+            else:
+                back = after_value(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], seen, parent, 1)
+                out[count] = make_node(nodes, buckets, header, VALUE, value, table[WS_AFTER_COMMA], 0, back, 1)
             count += 1
     return count
 
@@ -673,7 +736,7 @@ def step_colon(nodes, buckets, table, transitions, header, node, out, count):
     outer = nodes[parent * NODE + PARENT]
     for k in range(table[at]):
         value = table[at + 1 + 2 * k]
-        back = make_node(nodes, buckets, header, OBJECT_AFTER, table[at + 2 + 2 * k], table[WS_AFTER_VALUE], extras, outer, 1)
+        back = after_value(nodes, buckets, header, OBJECT_AFTER, table[at + 2 + 2 * k], table[WS_AFTER_VALUE], extras, outer, 1)
         out[count] = make_node(nodes, buckets, header, VALUE, value, table[WS_AFTER_COLON], 0, back, 1)
         count += 1
     return count
@@ -689,7 +752,7 @@ def step_object(nodes, buckets, rows, table, values, frames, transitions, header
     if at < 0:
         return ask(header, NEED_FRAME, a, 0)
     if byte == 125:  # }
-        return parent if kind != OBJECT_COMMA and table[at + FR_CLOSE] else np.int32(DEAD)
+        return unguarded(nodes, parent) if kind != OBJECT_COMMA and table[at + FR_CLOSE] else np.int32(DEAD)
     if byte != (44 if kind == OBJECT_AFTER else 34):
         return np.int32(DEAD)
     if may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node) == 0:
@@ -700,9 +763,13 @@ def step_object(nodes, buckets, rows, table, values, frames, transitions, header
     return make_node(nodes, buckets, header, KEY, table[at + FR_KEY_ROW], NIL, NIL, back, 1)
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P))
-def step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, masking, out):
-    """The state after `byte`: a node id, DEAD, NEED or GROW. `out` is scratch of OUT_SIZE ints."""
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P))
+def step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, masking, text, out):
+    """The state after `byte`: a node id, DEAD, NEED or GROW, while masking also DOUBT. `out` is scratch of OUT_SIZE ints.
+
+    `text` is what is recorded before the byte, or STALE; while masking, the question that may be answered for an
+    unknown text, or OFF.
+    """
     if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
         return np.int32(GROW)
     half = MAX_MEMBERS
@@ -779,6 +846,30 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 count += 1
                 continue
             if rows[row * ROW + FLAGS] & F_ACCEPT == 0 or kind == END:
+                continue
+            if kind == FRESH:
+                header[H_NEED_A] = np.int32(OFF)
+                return np.int32(DOUBT)
+            if kind == ASK:
+                if masking:
+                    if text != a:
+                        header[H_NEED_A] = a
+                        return np.int32(DOUBT)
+                    outcome = np.int32(OFF)
+                else:
+                    if text == STALE:
+                        return ask(header, NEED_TEXT, 0, 0)
+                    outcome = text
+                at = find_transition(transitions, header, a, outcome)
+                if at < 0:
+                    return ask(header, NEED_TRANSITION, a, outcome)
+                if pending + table[at] + 2 > half:
+                    return ask(header, 0, 0, 0)
+                for k in range(table[at]):
+                    out[half + pending] = make_node(
+                        nodes, buckets, header, table[at + 1 + 2 * k], table[at + 2 + 2 * k], row, nodes[node * NODE + C], parent, 1
+                    )
+                    pending += 1
                 continue
             result = np.int32(DEAD)
             if kind == VALUE:
@@ -870,19 +961,33 @@ def accepting(memory, state, out):
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
 
 
-@kernel(i4(MEMORY, i4, u1_1, i4, i4_1))
-def run(memory, state, data, position, out):
-    """The state after the bytes of `data` from `position` on, or DEAD; or a code, with where to go on in the header."""
+@kernel(i4(MEMORY, i4, u1_1, i4, i4, i4, i4_1))
+def run(memory, state, data, position, text, start, out):
+    """The state after the bytes of `data` from `position` on, or DEAD; or a code, with where to go on in the header.
+
+    `text` is what is recorded of the bytes before `start`, NIL outside of what is recorded; the header has both at the end.
+    """
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
     for i in range(position, data.shape[0]):
         byte = np.int32(data[i])
-        target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
+        known = text if start == i else np.int32(STALE)
+        target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), known, members)
         if target < 0:
             header[H_POSITION] = np.int32(i)
             header[H_STATE] = state
+            header[H_TEXT] = text
+            header[H_START] = start
             return target
         state = target
+        if text == NIL:
+            if (byte == 91 or byte == 123) and is_recorded(nodes, state):
+                text = make_node(nodes, buckets, header, TEXT, byte, 0, 0, NIL, 1)
+                start = np.int32(i + 1)
+        elif (byte == 93 or byte == 125) and is_recorded(nodes, state) == 0:
+            text = np.int32(NIL)
+    header[H_TEXT] = text
+    header[H_START] = start
     return state
 
 

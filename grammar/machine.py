@@ -7,9 +7,9 @@ value, a frame or a transition. Each thing is made at most once and only when so
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from .languages import CharAutomaton
 from .limits import Limits
 from .lowering import ANY_STRING, Lowering, key_end_flags
 from .machine_layout import (
+    ASK,
+    CHAR,
     DEAD,
     END,
+    EXTRA,
     F_ACCEPT,
     F_EXPANDED,
     FINAL_ROW,
@@ -32,21 +35,31 @@ from .machine_layout import (
     H_NEED_A,
     H_NEED_B,
     H_NODE_CAPACITY,
+    H_NODES,
     H_POSITION,
+    H_START,
     H_STATE,
+    H_TEXT,
     H_TRANSITION_MASK,
     HEADER_SIZE,
+    KIND,
     LEAF,
     NEED,
     NEED_FRAME,
     NEED_ROW,
+    NEED_TEXT,
     NEED_TRANSITION,
     NEED_VALUE,
     NIL,
     NODE,
+    OFF,
+    PARENT,
     POSITION,
+    RECORD,
     ROW,
+    SET,
     SETTINGS_SIZE,
+    TEXT,
     VALUE,
     WS_AFTER_COLON,
     WS_AFTER_COMMA,
@@ -55,13 +68,15 @@ from .machine_layout import (
     WS_OPEN,
     WS_OUTER_AFTER,
     WS_OUTER_BEFORE,
+    A,
 )
 from .whitespace import NONE, Whitespace
 
 
 class ValueParts(NamedTuple):
     """How a value can begin: a row for scalars, bounds of a counted string, frames of objects and arrays; for an item that
-    must differ from its siblings, rows of a string (after the quote) and of numbers and literals."""
+    must differ from its siblings, rows of a string (after the quote) and of numbers and literals. `unlike` is a text list of
+    what the string must not be instead of its siblings. A frame `f` whose text is to be recorded is given as `~f`."""
 
     scalar_row: int | None
     counted: tuple[int, int | None] | None
@@ -69,6 +84,7 @@ class ValueParts(NamedTuple):
     arrays: Sequence[int]
     distinct_string: int | None = None
     distinct_raw: int | None = None
+    unlike: int | None = None
 
 
 class PositionParts(NamedTuple):
@@ -103,13 +119,26 @@ class ObjectFrame(NamedTuple):
 
 
 class ArrayFrame(NamedTuple):
-    """Where an array stands: whether `]` may come, and the ways to go on as `(value, next frame)`."""
+    """Where an array stands: whether `]` may come, and the ways to go on as `(value, next frame)`. A question takes the place of
+    a frame as `~question`. A value is UNKNOWN behind items that are not known."""
 
     can_close: bool
     alternatives: Sequence[tuple[int, int]]
 
 
-Transition = Sequence[tuple[int, int]]  # (value, next frame)
+Transition = Sequence[tuple[int, int]]  # (value, next frame or ~question)
+
+
+class Question(Protocol):
+    """What Python reads from recorded text to decide which frame follows a value."""
+
+    def answer(self, text: int | None) -> Sequence[tuple[int, int]]:
+        """`(OBJECT_AFTER or ARRAY_AFTER, frame)` behind the value that `text` ends with; None: a value like no other."""
+        ...
+
+    def is_open(self, text: int, more: bytes) -> bool:
+        """Whether the value that `text` and `more` end with may be like one that matters."""
+        ...
 
 
 _COMMON_STRING_ROWS = 8  # rows of any string that are made in advance: the string itself, inside UTF-8, after a backslash
@@ -158,6 +187,10 @@ class Machine:
         self._value_makers: list[Callable[[], ValueParts | PositionParts]] = []
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
         self._transition_makers: dict[int, Callable[[int], Transition]] = {}
+        self._questions: dict[int, Question] = {}
+        self._texts: dict[bytes, int] = {}
+        self._chunks: list[bytes] = []
+        self._chunk_ids: dict[bytes, int] = {}
         self._key_ends: dict[int, int] = {}
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
@@ -214,6 +247,8 @@ class Machine:
         return _CommonRows(machine.rows[: len(open_rows)].copy(), settings, open_rows, strings)
 
     def _node(self, kind: int, a: int, b: int, c: int, parent: int) -> int:
+        if self.header[H_NODES] + 1 >= self.header[H_NODE_CAPACITY]:
+            self._grow_nodes()
         return int(kernels.intern_node(self.memory, kind, a, b, c, parent))
 
     def start_of_text(self, row: int) -> int:
@@ -290,21 +325,103 @@ class Machine:
             self._transition_makers[frame] = on_key
         return frame
 
+    def new_question(self, question: Question) -> int:
+        """A frame's place that is taken by a question; see `machine_layout.ASK`."""
+        place = self.new_frame(_no_frame, lambda text: question.answer(None if text == OFF else text))
+        self._questions[place] = question
+        return place
+
+    def text_list(self, texts: Iterable[bytes]) -> int:
+        """The list of texts that a string must not be."""
+        extras = NIL
+        for text in texts:
+            extras = self._node(EXTRA, self._characters(text), 0, 0, extras)
+        return extras
+
+    def _characters(self, text: bytes) -> int:
+        node = self._texts.get(text)
+        if node is None:
+            node = NIL
+            for byte in text:
+                node = self._node(CHAR, byte, 0, 0, node)
+            self._texts[text] = node
+        return node
+
     # --- stepping --------------------------------------------------------------------------------------------------
 
     def run(self, state: int, data: bytes) -> int:
         """The state after `data`, or DEAD. Raises LimitError when a budget is reached."""
         view = np.frombuffer(data, np.uint8)
-        position = 0
+        state, text = self.split_record(state)
+        position = start = 0
         while True:
-            result = int(kernels.run(self.memory, state, view, position, self._out))
-            if result >= DEAD:
-                return result
+            result = int(kernels.run(self.memory, state, view, position, text, start, self._out))
+            if result == DEAD:
+                return DEAD
+            text, start = int(self.header[H_TEXT]), int(self.header[H_START])
+            if result >= 0:
+                return result if text == NIL else self._recorded(result, self._longer(text, data[start:]))
             state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
-            self.serve(result)
+            if result == NEED and self.header[H_NEED] == NEED_TEXT:
+                text, start = self._longer(text, data[start:position]), position
+            else:
+                self.serve(result)
+
+    # --- recorded text ---------------------------------------------------------------------------------------------
+
+    def split_record(self, state: int) -> tuple[int, int]:
+        """The state without the text recorded beside it, and that text (NIL: none)."""
+        kind, a, b = self.nodes[state, :3].tolist()
+        return (a, b) if kind == RECORD else (state, NIL)
+
+    def _recorded(self, state: int, text: int) -> int:
+        """The state with `text` beside it, questions answered."""
+        members = self._members(state)
+        if any(self.nodes[member, KIND] == ASK for member in members):
+            answered = sorted({after for member in members for after in self._answered(member, text)})
+            state = answered[0]
+            if len(answered) > 1:
+                state = NIL
+                for member in answered:
+                    state = self._node(SET, member, 0, 0, state)
+        return self._node(RECORD, state, text, 0, NIL)
+
+    def _members(self, state: int) -> list[int]:
+        if self.nodes[state, KIND] != SET:
+            return [state]
+        members: list[int] = []
+        while state != NIL:
+            members.append(int(self.nodes[state, A]))
+            state = int(self.nodes[state, PARENT])
+        return members
+
+    def _answered(self, node: int, text: int) -> list[int]:
+        kind, a, b, c, parent = self.nodes[node, :5].tolist()
+        if kind != ASK:
+            return [node]
+        return [self._node(after, frame, b, c, parent) for after, frame in self._questions[a].answer(text)]
+
+    def _longer(self, text: int, more: bytes) -> int:
+        if not more:
+            return text
+        chunk = self._chunk_ids.get(more)
+        if chunk is None:
+            chunk = self._chunk_ids[more] = len(self._chunks)
+            self._chunks.append(more)
+        return self._node(TEXT, chunk, 0, 0, text)
+
+    def text_end(self, text: int) -> tuple[int, bytes]:
+        """The text before the last bytes of `text`, and those. The first text is NIL, and its end the bracket it begins behind."""
+        a, parent = int(self.nodes[text, A]), int(self.nodes[text, PARENT])
+        return (NIL, bytes((a,))) if parent == NIL else (parent, self._chunks[a])
+
+    def is_open(self, question: int, text: int, more: bytes) -> bool:
+        """See `Question.is_open`."""
+        return self._questions[question].is_open(text, more)
 
     def accepting(self, state: int) -> bool:
         """Whether the text may end in `state`."""
+        state, _ = self.split_record(state)
         while True:
             result = int(kernels.accepting(self.memory, state, self._out))
             if result >= 0:
@@ -354,9 +471,11 @@ class Machine:
         if parts.counted is not None:
             low, high = parts.counted
             counted = self._append([low, -1 if high is None else high])
-        rows = [-1 if row is None else row for row in (parts.scalar_row, parts.distinct_string, parts.distinct_raw)]
+        row, string, raw, unlike = (
+            -1 if x is None else x for x in (parts.scalar_row, parts.distinct_string, parts.distinct_raw, parts.unlike)
+        )
         frames = [len(parts.objects), len(parts.arrays), *parts.objects, *parts.arrays]
-        self.values[value] = self._append([rows[0], counted, *rows[1:], *frames])
+        self.values[value] = self._append([row, counted, string, raw, unlike, *frames])
 
     def _fill_frame(self, frame: int) -> None:
         made = self._frame_makers[frame]()
@@ -413,6 +532,10 @@ class Machine:
     def num_bytes(self) -> int:
         """Bytes of the arrays."""
         return sum(a.nbytes for a in self.memory)
+
+
+def _no_frame() -> ArrayFrame:
+    raise AssertionError("a question has no frame of its own")
 
 
 def _doubled(array: np.ndarray, fill: int) -> np.ndarray:

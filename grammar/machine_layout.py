@@ -17,6 +17,7 @@ from __future__ import annotations
 DEAD = -1
 NEED = -2  # Python must expand something: header[H_NEED], header[H_NEED_A], header[H_NEED_B]
 GROW = -3  # `nodes` is full
+DOUBT = -4  # while masking: what follows depends on text that only Python can read; header[H_NEED_A] is the question, if it is one
 
 # --- header ------------------------------------------------------------------------------------------------------
 H_NODES = 0
@@ -28,12 +29,15 @@ H_BUCKET_MASK = 5
 H_TRANSITION_MASK = 6
 H_POSITION = 7  # where `run` was interrupted, and in which state
 H_STATE = 8
-HEADER_SIZE = 9
+H_TEXT = 9  # the text recorded when `run` stopped, and how many of its bytes that text holds
+H_START = 10
+HEADER_SIZE = 11
 
 NEED_ROW = 1  # a: row
 NEED_VALUE = 2  # a: value id
 NEED_FRAME = 3  # a: frame id
 NEED_TRANSITION = 4  # a: frame id, b: outcome
+NEED_TEXT = 5  # the bytes read since header[H_START] as a TEXT node
 
 # --- nodes -------------------------------------------------------------------------------------------------------
 NODE = 6
@@ -50,15 +54,21 @@ OBJECT_OPEN = 7  # after '{'; a: frame, b: whitespace row, c: extra keys seen
 OBJECT_AFTER = 8  # after a member; a: frame, b: whitespace row, c: extra keys seen
 OBJECT_COMMA = 9  # after ','; a: frame, b: whitespace row, c: extra keys seen
 KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: raw bytes of an open escape (CHAR list)
-#           parent: OBJECT_AFTER, or ARRAY_AFTER for a string that must differ from the items seen
+#           parent: OBJECT_AFTER, or ARRAY_AFTER or GUARD for a string that must differ from those listed there
 COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER holding the frame before this key
 CHAR = 12  # list of bytes; a: byte, parent: list
 EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: list
 SET = 14  # union of states; a: member, parent: SET or NIL; members descend
 POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet; it may be nullable
 ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER
+GUARD = 17  # passes on to its parent. Around a string: c: texts that it must not be. Around an array or object: its text is recorded
+RECORD = 18  # a state below a GUARD; a: the state, b: text read since the outermost GUARD opened (TEXT)
+TEXT = 19  # recorded text; a: id of its last bytes, or of the bracket it begins behind (parent NIL), parent: the text before
+ASK = 20  # after a value on which the frame depends; a: question id (a frame), b: whitespace row, c: extra keys seen
+FRESH = 21  # while masking: before an item that must differ from items not known; b: whitespace row
 
-OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
+STALE = -2  # the text of a step that is not recorded yet
+OFF = -1  # no text. KEY.b while a mask is being made: the text is no prefix of an extra key seen
 
 # --- rows --------------------------------------------------------------------------------------------------------
 ROW = 268
@@ -86,18 +96,21 @@ F_PLAIN = 32  # between two characters, and every further character may follow
 CLASS_BASE = 1 << 24
 
 # --- value table ---------------------------------------------------------------------------------------------------
-# [scalar row, counted bounds offset, distinct string row, distinct raw row (each -1 if absent), objects, arrays,
-#  frames of the objects, frames of the arrays]
-V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_LIST = range(7)
+# [scalar row, counted bounds offset, distinct string row, distinct raw row (each -1 if absent), texts the distinct string must
+#  not be (EXTRA list, -1: its siblings), objects, arrays, frames of the objects, frames of the arrays]
+# A frame f that is to be recorded is written ~f; so is a question that takes the place of a next frame.
+V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_UNLIKE, V_OBJECTS, V_ARRAYS, V_LIST = range(8)
 
 # --- position table: [nullable, alternatives, then for each: row of its terminal, count, positions to push (inner first)] --
 P_NULLABLE, P_ALTERNATIVES, P_LIST = range(3)
 
 # --- frames ------------------------------------------------------------------------------------------------------
 # object: [can close, key row, allowed classes, offset of allowed words]
-# array:  [can close, alternatives, (value id, next frame) ...]
+# array:  [can close, alternatives, (value id or UNKNOWN, next frame) ...]
+# question: transitions only, by text: [count, (OBJECT_AFTER or ARRAY_AFTER, frame) ...]
 FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS = range(4)
 FR_ALTERNATIVES, FR_LIST = 1, 2
+UNKNOWN = -1  # the value of an item that must differ from items not known
 
 # rows of whitespace, and of any string, live in table[0:8]
 WS_OUTER_BEFORE, WS_OUTER_AFTER, WS_OPEN, WS_AFTER_VALUE, WS_AFTER_COMMA, WS_BEFORE_COLON, WS_AFTER_COLON = range(7)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..errors import GrammarError, LimitError
@@ -13,7 +13,7 @@ from ..machine import Machine, ValueParts
 from ..machine_layout import DEAD
 from ..regex import Language
 from ..whitespace import Whitespace
-from .arrays import ArrayFrames, array_needs, uniqueness
+from .arrays import ArrayFrames, Uniqueness, array_needs, uniqueness
 from .document import Document, Scope
 from .expand import Expander, pointer_of
 from .keys import Keys
@@ -22,8 +22,11 @@ from .names import Names
 from .nodes import Node
 from .numbers import NumberSet
 from .objects import ObjectFrames
+from .questions import TextQuestion, ValueQuestion
+from .reading import Readings
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
+from .values import Value, decimal_of, spelt
 
 Json = Any
 
@@ -42,10 +45,13 @@ class SchemaCompiler:
         self.expander = Expander(document, limits)
         self.machine = Machine(whitespace, limits)
         self._any_order = any_order
-        self._values: dict[Node, int] = {}
+        self.extent = self.expander.extent
+        self._readings = Readings(self.machine, self.extent.values)
+        self._values: dict[tuple[Node, tuple[Value, ...]], int] = {}
         self._distinct: dict[Node, int] = {}
-        self._arrays: dict[ArrayShape, ArrayFrames] = {}
-        self._objects: dict[ObjectShape, ObjectFrames] = {}
+        self._arrays: dict[tuple[ArrayShape, bool], ArrayFrames] = {}
+        self._objects: dict[tuple[ObjectShape, tuple[str, ...]], ObjectFrames] = {}
+        self._distinct_strings: dict[tuple[Language, bool], int] = {}
         self._strings: dict[tuple[Language, bool], int] = {}
         self._numbers: dict[Numbers, int] = {}
         self._words: dict[str, int] = {}
@@ -80,32 +86,37 @@ class SchemaCompiler:
             node = empty[0]
         return place
 
-    def value(self, node: Node) -> int:
-        value = self._values.get(node)
+    def value(self, node: Node, unlike: tuple[Value, ...] = ()) -> int:
+        """A value in `node` that is none of `unlike`."""
+        value = self._values.get((node, unlike))
         if value is None:
-            value = self._values[node] = self.machine.new_value(lambda: self._placed(node, self._parts))
+            value = self._values[node, unlike] = self.machine.new_value(lambda: self._placed(node, lambda: self._parts(node, unlike)))
         return value
 
+    def question(self, asked: ValueQuestion) -> int:
+        """What follows a value that is read from the text."""
+        return self.machine.new_question(TextQuestion(self._readings, asked))
+
     @staticmethod
-    def _placed(node: Node, make: Callable[[Node], ValueParts]) -> ValueParts:
+    def _placed(node: Node, make: Callable[[], ValueParts]) -> ValueParts:
         try:
-            return make(node)
+            return make()
         except GrammarError as error:
             raise error.at(pointer_of(node)) from error
 
-    def distinct_value(self, node: Node) -> int:
-        """Value of an array item that must differ from the items before it; see `arrays.uniqueness` for which can."""
+    def distinct_value(self, node: Node, unlike: tuple[Value, ...] = ()) -> int:
+        """Value of an array item whose text must differ from the items before it; see `arrays.uniqueness` for which can."""
+        assert not unlike
         value = self._distinct.get(node)
         if value is None:
-            value = self._distinct[node] = self.machine.new_value(lambda: self._placed(node, self._distinct_parts))
+            value = self._distinct[node] = self.machine.new_value(lambda: self._placed(node, lambda: self._distinct_parts(node)))
         return value
 
     def _distinct_parts(self, node: Node) -> ValueParts:
         shapes, limits = self.expander.expand(node), self.expander.limits
         string = raw = None
         if self.expander.has_string(shapes.string):
-            keys = Keys((), [shapes.string.to_language().automaton(limits)])
-            string = Lowering(self.machine, keys, json=True, keys=keys).start_row()
+            string = self._distinct_string_row(shapes.string, tidy=False)
         parts = [WORDS[word] for word in sorted(shapes.literals)]
         integers = shapes.number.plain & NumberSet.integers()
         if not integers.is_empty(limits):
@@ -115,22 +126,62 @@ class SchemaCompiler:
             raw = Lowering(self.machine, keys, json=False, keys=keys).start_row()
         return ValueParts(None, None, (), (), string, raw)
 
-    def _parts(self, node: Node) -> ValueParts:
+    def _distinct_string_row(self, strings: StringSet, *, tidy: bool) -> int:
+        """Row of a string, after the quote, that remembers its text."""
+        language = strings.to_language()
+        row = self._distinct_strings.get((language, tidy))
+        if row is None:
+            keys = Keys((), [language.automaton(self.expander.limits)])
+            row = Lowering(self.machine, keys, json=True, tidy=tidy, keys=keys).start_row()
+            self._distinct_strings[language, tidy] = row
+        return row
+
+    def _parts(self, node: Node, unlike: tuple[Value, ...]) -> ValueParts:
         expander = self.expander
         shapes = expander.expand(node)
         targets: dict[int, int] = {}
         counted: tuple[int, int | None] | None = None
-        if shapes.string.language is None and not shapes.string.is_all:
+        distinct_string: int | None = None
+        strings = [spelt(value) for value in unlike if value.kind == "string"]
+        if strings and expander.has_string(shapes.string):
+            tidy = shapes.string.language is not None and not self._any_order
+            distinct_string = self._distinct_string_row(shapes.string, tidy=tidy)
+        elif shapes.string.language is None and not shapes.string.is_all:
             counted = (shapes.string.low, shapes.string.high)
         elif expander.has_string(shapes.string):
             targets[0x22] = self._string_row(shapes.string)
-        if not shapes.number.is_empty(expander.limits):
-            self._begin(targets, self._numbers_row(shapes.number))
-        for word in shapes.literals:
+        numbers = [decimal_of(value) for value in unlike if value.kind == "number"]
+        number = shapes.number & Numbers.of(~NumberSet.literals(numbers)) if numbers else shapes.number
+        if not number.is_empty(expander.limits):
+            self._begin(targets, self._numbers_row(number))
+        for word in shapes.literals - {value.kind for value in unlike}:
             self._begin(targets, self._word_row(word))
-        objects = [self._object(shape).start() for shape in shapes.objects if self._has_value(objects=shape)]
-        arrays = [self._array(shape).start() for shape in shapes.arrays if self._has_value(arrays=shape)]
-        return ValueParts(self.machine.scalar_row(targets) if targets else None, counted, objects, arrays)
+        return ValueParts(
+            self.machine.scalar_row(targets) if targets else None,
+            counted,
+            self._object_frames(shapes.objects, tuple(value for value in unlike if value.kind == "object")),
+            self._array_frames(shapes.arrays, tuple(value for value in unlike if value.kind == "array")),
+            distinct_string,
+            unlike=self.machine.text_list(strings) if distinct_string is not None else None,
+        )
+
+    def _object_frames(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...]) -> list[int]:
+        frames: list[int] = []
+        for shape in shapes:
+            if self._has_value(objects=shape):
+                one = self._object(shape, rivals)
+                if one.differs(rivals):
+                    frames.append(one.start(rivals))
+        return frames
+
+    def _array_frames(self, shapes: Sequence[ArrayShape], rivals: tuple[Value, ...]) -> list[int]:
+        frames: list[int] = []
+        for shape in shapes:
+            if self._has_value(arrays=shape):
+                one = self._array(shape, by_value=bool(rivals))
+                if one.differs(rivals):
+                    frames.append(~one.start(rivals) if one.kind is Uniqueness.VALUES else one.start(rivals))
+        return frames
 
     def _begin(self, targets: dict[int, int], row: int) -> None:
         line = self.machine.row_targets(row)
@@ -148,16 +199,20 @@ class SchemaCompiler:
         )
         return any(all(self.expander.inhabited(n) for n in way) for way in needs)
 
-    def _object(self, shape: ObjectShape) -> ObjectFrames:
-        frames = self._objects.get(shape)
+    def _object(self, shape: ObjectShape, rivals: tuple[Value, ...] = ()) -> ObjectFrames:
+        more: tuple[str, ...] = ()
+        if rivals:
+            names = self._object(shape).names.index
+            more = tuple(sorted({name for rival in rivals for name in rival.data if name not in names}))
+        frames = self._objects.get((shape, more))
         if frames is None:
-            frames = self._objects[shape] = ObjectFrames(self, shape, any_order=self._any_order)
+            frames = self._objects[shape, more] = ObjectFrames(self, shape, any_order=self._any_order, more=more)
         return frames
 
-    def _array(self, shape: ArrayShape) -> ArrayFrames:
-        frames = self._arrays.get(shape)
+    def _array(self, shape: ArrayShape, *, by_value: bool = False) -> ArrayFrames:
+        frames = self._arrays.get((shape, by_value))
         if frames is None:
-            frames = self._arrays[shape] = ArrayFrames(self, shape)
+            frames = self._arrays[shape, by_value] = ArrayFrames(self, shape, by_value=by_value)
         return frames
 
     def _string_row(self, strings: StringSet) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
@@ -39,6 +40,9 @@ from .shapes import (
     intersect,
     unite,
 )
+
+if TYPE_CHECKING:
+    from .extent import Extent
 
 Json = Any
 Step = Generator[Node, Shapes, Shapes]  # yields nodes to expand, receives their shapes
@@ -78,6 +82,13 @@ class Expander:
     @property
     def root(self) -> Node:
         return self.nodes.place(self.document.root, "", "")
+
+    @cached_property
+    def extent(self) -> Extent:
+        """Counts the values of nodes."""
+        from .extent import Extent
+
+        return Extent(self)
 
     # --- shapes ----------------------------------------------------------------------------------------------------
 

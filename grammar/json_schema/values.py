@@ -1,0 +1,80 @@
+"""JSON values as they are compared by `uniqueItems`: each distinct one once, so that identity is equality."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from ..errors import LimitError
+
+_NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
+_MAX_EXPONENT_DIGITS = 1_000
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Value:
+    """Attributes:
+    kind: "string", "number", "array", "object", or a word: "null", "true", "false".
+    data: the str, the Decimal, the items as a tuple, the members as a mapping; None for words.
+    """
+
+    kind: str
+    data: Any = None
+
+
+class Values:
+    """Makes values."""
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Value] = {}
+
+    def _make(self, key: Any, kind: str, data: Any = None) -> Value:
+        value = self._known.get(key)
+        if value is None:
+            value = self._known[key] = Value(kind, data)
+        return value
+
+    def word(self, word: str) -> Value:
+        return self._make(word, word)
+
+    def string(self, text: str) -> Value:
+        return self._make(("string", text), "string", text)
+
+    def number(self, text: str) -> Value:
+        """The number that a JSON text spells; 1, 1.0 and 10e-1 are one."""
+        match = _NUMBER.fullmatch(text)
+        assert match is not None
+        sign, whole, fraction, exponent = match.groups()
+        if exponent is not None and len(exponent) > _MAX_EXPONENT_DIGITS:
+            raise LimitError("a number has too large an exponent to be compared with others")
+        fraction = fraction or ""
+        digits = (whole + fraction).lstrip("0")
+        scale = int(exponent or 0) - len(fraction)
+        short = digits.rstrip("0")
+        scale = scale + len(digits) - len(short) if short else 0
+        key = ("number", sign if short else "", short, scale)
+        return self._make(key, "number", ((short and sign + short) or "0", scale))
+
+    def array(self, items: tuple[Value, ...]) -> Value:
+        return self._make(("array", items), "array", items)
+
+    def object(self, members: Mapping[str, Value]) -> Value:
+        return self._make(("object", frozenset(members.items())), "object", members)
+
+
+def spelt(value: Value) -> bytes:
+    """The bytes by which the automaton compares a string with others."""
+    return b'"' + value.data.encode()
+
+
+def decimal_of(value: Value) -> Decimal:
+    digits, scale = value.data
+    return Decimal(f"{digits}e{scale}")
+
+
+def number_text(value: Decimal | int | float) -> str:
+    return str(value).replace("E", "e") if isinstance(value, Decimal) else json.dumps(value)

@@ -26,7 +26,7 @@ from .questions import TextQuestion, ValueQuestion
 from .reading import Readings
 from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
 from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
-from .values import Value, decimal_of, spelt
+from .values import Value, numbers_unlike, spelt
 
 Json = Any
 
@@ -150,8 +150,7 @@ class SchemaCompiler:
             counted = (shapes.string.low, shapes.string.high)
         elif expander.has_string(shapes.string):
             targets[0x22] = self._string_row(shapes.string)
-        numbers = [decimal_of(value) for value in unlike if value.kind == "number"]
-        number = shapes.number & Numbers.of(~NumberSet.literals(numbers)) if numbers else shapes.number
+        number = numbers_unlike(shapes.number, (value for value in unlike if value.kind == "number"))
         if not number.is_empty(expander.limits):
             self._begin(targets, self._numbers_row(number))
         for word in shapes.literals - {value.kind for value in unlike}:

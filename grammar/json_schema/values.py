@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from ..errors import LimitError
+from .numbers import NumberSet
+from .shapes import Numbers
 
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
 _MAX_EXPONENT_DIGITS = 1_000
+_FAR = 900  # decimal places
+_TINY = Decimal(f"1e-{_FAR}")
+_NEAR = NumberSet.range(minimum=-(10**_FAR), maximum=10**_FAR) & (
+    NumberSet.literal(0) | ~NumberSet.range(minimum=-_TINY, maximum=_TINY)
+)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -71,9 +78,21 @@ def spelt(value: Value) -> bytes:
     return b'"' + value.data.encode()
 
 
-def decimal_of(value: Value) -> Decimal:
-    digits, scale = value.data
-    return Decimal(f"{digits}e{scale}")
+def numbers_unlike(numbers: Numbers, values: Iterable[Value]) -> Numbers:
+    """`numbers` without some values. Where one of them is too large or too small to be left out exactly, so are all such numbers."""
+    near: list[Decimal] = []
+    is_far = False
+    for value in values:
+        digits, scale = value.data
+        if abs(len(digits) + scale) < _FAR:
+            near.append(Decimal(f"{digits}e{scale}"))
+        else:
+            is_far = True
+    if near:
+        numbers = numbers & Numbers.of(~NumberSet.literals(near))
+    if is_far:
+        numbers = numbers & Numbers.of(_NEAR)
+    return numbers
 
 
 def number_text(value: Decimal | int | float) -> str:

@@ -411,19 +411,21 @@ def unguarded(nodes, node):
     return node
 
 
-@kernel(i4(P, i4))
-def is_recorded(nodes, state):
-    """Whether a state is inside a value that is recorded."""
+@kernel(i4(P, i4, i4))
+def in_guard(nodes, state, depth):
+    """Whether a guard is within `depth` nodes around a state (any number of nodes if it is negative)."""
     rest = np.int32(NIL)
     member = state
     if nodes[state * NODE + KIND] == SET:
         member = nodes[state * NODE + A]
         rest = nodes[state * NODE + PARENT]
     while True:
-        while member != NIL:
+        left = depth
+        while member != NIL and left != 0:
+            member = nodes[member * NODE + PARENT]
             if nodes[member * NODE + KIND] == GUARD:
                 return np.int32(1)
-            member = nodes[member * NODE + PARENT]
+            left -= 1
         if rest == NIL:
             return np.int32(0)
         member = nodes[rest * NODE + A]
@@ -565,8 +567,10 @@ def begin_value(nodes, buckets, rows, table, values, frames, transitions, header
         outer = parent
         if table[at + V_UNLIKE] >= 0:
             outer = make_node(nodes, buckets, header, GUARD, 0, 0, table[at + V_UNLIKE], parent, 1)
-        out[count] = make_node(nodes, buckets, header, KEY, row, quote, NIL, outer, 1)
-        count += 1
+        tails = rows[row * ROW + KEY_TAILS]
+        if tails <= 0 or seen_below(nodes, nodes[outer * NODE + C], quote) < tails:
+            out[count] = make_node(nodes, buckets, header, KEY, row, quote, NIL, outer, 1)
+            count += 1
     row = table[at + V_DISTINCT_RAW]
     if row >= 0:
         if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
@@ -965,7 +969,7 @@ u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
 def run(memory, state, data, position, text, start, out):
     """The state after the bytes of `data` from `position` on, or DEAD; or a code, with where to go on in the header.
 
-    `text` is what is recorded of the bytes before `start`, NIL outside of what is recorded; the header has both at the end.
+    `text` is what is recorded of the bytes before `start`, NIL if nothing is; the header has both at the end.
     """
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
@@ -980,15 +984,19 @@ def run(memory, state, data, position, text, start, out):
             header[H_START] = start
             return target
         state = target
-        if text == NIL:
-            if (byte == 91 or byte == 123) and is_recorded(nodes, state):
-                text = make_node(nodes, buckets, header, TEXT, byte, 0, 0, NIL, 1)
-                start = np.int32(i + 1)
-        elif (byte == 93 or byte == 125) and is_recorded(nodes, state) == 0:
-            text = np.int32(NIL)
+        if text == NIL and (byte == 91 or byte == 123) and in_guard(nodes, state, np.int32(1)):
+            text = make_node(nodes, buckets, header, TEXT, byte, 0, 0, NIL, 1)
+            start = np.int32(i + 1)
     header[H_TEXT] = text
     header[H_START] = start
     return state
+
+
+@kernel(i4(MEMORY, i4))
+def is_recorded(memory, state):
+    """Whether a state is inside a value that is recorded. Takes time by the depth of nesting."""
+    nodes, _, _, _, _, _, _, _ = addresses(memory)
+    return in_guard(nodes, state, np.int32(-1))
 
 
 @kernel(i4(MEMORY, i4, i4, i4, i4, i4))

@@ -360,7 +360,9 @@ class Machine:
                 return DEAD
             text, start = int(self.header[H_TEXT]), int(self.header[H_START])
             if result >= 0:
-                return result if text == NIL else self._recorded(result, self._longer(text, data[start:]))
+                if text == NIL or ((b"]" in data or b"}" in data) and not kernels.is_recorded(self.memory, result)):
+                    return result
+                return self._recorded(result, self._longer(text, data[start:]))
             state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
             if result == NEED and self.header[H_NEED] == NEED_TEXT:
                 text, start = self._longer(text, data[start:position]), position

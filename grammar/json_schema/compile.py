@@ -51,6 +51,7 @@ class SchemaCompiler:
         self._distinct: dict[Node, int] = {}
         self._arrays: dict[tuple[ArrayShape, bool], ArrayFrames] = {}
         self._objects: dict[tuple[ObjectShape, tuple[str, ...]], ObjectFrames] = {}
+        self._matched: dict[Language, dict[Value, bool]] = {}
         self._distinct_strings: dict[tuple[Language, bool], int] = {}
         self._strings: dict[tuple[Language, bool], int] = {}
         self._numbers: dict[Numbers, int] = {}
@@ -142,8 +143,8 @@ class SchemaCompiler:
         targets: dict[int, int] = {}
         counted: tuple[int, int | None] | None = None
         distinct_string: int | None = None
-        strings = [spelt(value) for value in unlike if value.kind == "string"]
-        if strings and expander.has_string(shapes.string):
+        strings = self._strings_in(shapes.string, unlike)
+        if strings:
             tidy = shapes.string.language is not None and not self._any_order
             distinct_string = self._distinct_string_row(shapes.string, tidy=tidy)
         elif shapes.string.language is None and not shapes.string.is_all:
@@ -163,6 +164,19 @@ class SchemaCompiler:
             distinct_string,
             unlike=self.machine.text_list(strings) if distinct_string is not None else None,
         )
+
+    def _strings_in(self, strings: StringSet, values: Sequence[Value]) -> list[bytes]:
+        """The texts of the values that are some of the strings."""
+        language = strings.to_language()
+        known = self._matched.setdefault(language, {})
+        texts: list[bytes] = []
+        for value in values:
+            if value.kind == "string":
+                if value not in known:
+                    known[value] = language.matches(value.data)
+                if known[value]:
+                    texts.append(spelt(value))
+        return texts
 
     def _object_frames(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...]) -> list[int]:
         frames: list[int] = []

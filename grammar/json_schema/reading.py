@@ -95,8 +95,9 @@ class Readings:
             elif byte in b"[{":
                 place, at = _Open(byte, None, place), at + 1
             elif byte in b"]}":
-                assert place is not None
-                place, at = self._with(place.outer, self._closed(place)), at + 1
+                if place is not None:  # else a bracket that was opened before the text begins
+                    place = self._with(place.outer, self._closed(place))
+                at += 1
             else:
                 if byte == 0x22:
                     end, escaped = _end_of_string(piece, at + 1, False)

@@ -127,6 +127,13 @@ def test_what_would_be_used_up_is_refused_with_its_place() -> None:
     assert caught.value.pointer == "/properties/a/uniqueItems"
 
 
+@pytest.mark.parametrize("other", [{"type": "integer"}, NUMBER, PAIR])
+def test_strings_that_are_used_up_do_not_begin_again(other: Any) -> None:
+    cursor = compile_grammar(Grammar.json_schema(unique({"anyOf": [{"enum": ["", "x"]}, other]}), whitespace="compact"), VOCAB).cursor()
+    assert all(cursor.advance(BYTES[bytes((byte,))]) for byte in b'["x","",')
+    assert not cursor.advance(BYTES[b'"'])
+
+
 # --- against an oracle -------------------------------------------------------------------------------------------------
 
 NAMES = ["a", "b"]

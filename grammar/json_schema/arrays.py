@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import cache
 from itertools import product
@@ -15,7 +16,7 @@ from .keywords import child
 from .nodes import Node
 from .numbers import NumberSet
 from .shapes import ArrayShape, Numbers
-from .values import Value
+from .values import Value, plain
 
 if TYPE_CHECKING:
     from .compile import SchemaCompiler
@@ -94,10 +95,24 @@ class Uniqueness(Enum):
     LISTED = "the values are few scalars: the frame lists those used"
     TEXT = "strings, integers and literals are compared by their text, which is unique once unescaped"
     VALUES = "the values are read from the text and compared"
+    REPEATED = "the values are read from the text until two are equal, which some must be"
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the frames depend on values read from the text."""
+        return self in (Uniqueness.VALUES, Uniqueness.REPEATED)
 
 
 def uniqueness(expander: Expander, shape: ArrayShape) -> Uniqueness:
-    """Which way keeps the items of the shape distinct."""
+    """Which way keeps the items of the shape distinct, or looks for equal ones.
+
+    Raises:
+        GrammarError: `contains` beside items that must not all be distinct.
+    """
+    if shape.repeats:
+        if shape.contains:
+            raise GrammarError("'contains' beside the negation of 'uniqueItems' is not supported", pointer=shape.pointer)
+        return Uniqueness.REPEATED
     if not shape.unique or (shape.high is not None and shape.high <= 1):
         return Uniqueness.IDLE
     last = len(shape.prefix) if shape.high is None else min(len(shape.prefix), shape.high - 1)
@@ -173,6 +188,16 @@ def _check_contained(expander: Expander, shape: ArrayShape) -> None:
                 raise GrammarError(reason, pointer=child(shape.pointer, "uniqueItems"))
 
 
+def _pairs(expander: Expander, shape: ArrayShape, first: int) -> list[list[Node]]:
+    """What must be inhabited for two items from `first` on to be equal: both at once, and the items before the later one."""
+    end = max(first, len(shape.prefix)) + 2
+    end = end if shape.high is None else min(end, shape.high)
+    if (end - first) ** 2 > _MAX_STEPS:
+        raise LimitError("too many pairs of items may be equal", pointer=child(shape.pointer, "uniqueItems"))
+    items = [shape.item(i) for i in range(first, end)]
+    return [[expander.nodes.all_of((items[i], items[j])), *dict.fromkeys(items[:j])] for j in range(len(items)) for i in range(j)]
+
+
 def array_needs(expander: Expander, shape: ArrayShape) -> list[list[Node]]:
     """Alternatives of nodes that must be inhabited for the shape to have a value."""
     if any(max(c.low, c.high or 0) > _MAX_STATES for c in shape.contains):
@@ -193,6 +218,8 @@ def array_needs(expander: Expander, shape: ArrayShape) -> list[list[Node]]:
         needs = list(shape.prefix[: shape.low])
         if shape.low > len(shape.prefix):
             needs.append(shape.rest)
+        if kind is Uniqueness.REPEATED:
+            return [[*needs, *way] for way in _pairs(expander, shape, 0)]
         return [needs]
     start = (_start_of(len(shape.contains)), frozenset[Node]())
     seen, stack, answers = {start}, [start], set[frozenset[Node]]()
@@ -224,13 +251,13 @@ def array_endings(
     Raises:
         LimitError: too many steps find too few of them.
     """
-    kind = Uniqueness.VALUES if shape.unique else Uniqueness.IDLE
+    kind = Uniqueness.REPEATED if shape.repeats else Uniqueness.VALUES if shape.unique else Uniqueness.IDLE
     found: set[tuple[Value, ...]] = set()
     stack: list[tuple[_At, tuple[Value, ...]]] = [(_start_of(len(shape.contains)) if at is None else at, ())]
     steps = 0
     while stack:
         at, items = stack.pop()
-        if _complete(shape, at):
+        if _complete(shape, at) and (not shape.repeats or len({*used, *items}) < len(used) + len(items)):
             found.add(items)
             if len(found) > cap:
                 return None
@@ -252,7 +279,7 @@ class _Place(NamedTuple):
 
     Attributes:
         at: what the shape says.
-        items: the items so far under `uniqueItems`, oldest first; None: not known.
+        items: the items so far, oldest first, where some must differ or be equal; None: not known.
         rivals: arrays that this one must not be and still agrees with, oldest first.
         size: the number of items so far while there are rivals.
     """
@@ -264,12 +291,11 @@ class _Place(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """What an item may be, and where it leads: to `after`, with the rivals that it is listed with."""
+    """What an item may be, and where it leads. `after` has the rivals that have such an item, of any value."""
 
     node: Node
     unlike: tuple[Value, ...]
     after: _Place
-    rivals: dict[Value, tuple[Value, ...]]
 
 
 class ArrayFrames:
@@ -288,10 +314,10 @@ class ArrayFrames:
         self._live: dict[_At, bool] = {}
         self._known_endings: dict[_Place, frozenset[tuple[Value, ...]] | int] = {}  # an int: there are more
         kind = uniqueness(compiler.expander, shape)
-        self.kind = Uniqueness.VALUES if by_value and kind is not Uniqueness.IDLE else kind
+        self.kind = Uniqueness.VALUES if by_value and kind in (Uniqueness.LISTED, Uniqueness.TEXT) else kind
 
     def start(self, rivals: tuple[Value, ...] = ()) -> int:
-        return self._frame(self._start(rivals))
+        return self.frame(self._start(rivals))
 
     def differs(self, rivals: tuple[Value, ...]) -> bool:
         """Whether some array of the shape is none of the rivals."""
@@ -300,19 +326,20 @@ class ArrayFrames:
     def _start(self, rivals: tuple[Value, ...]) -> _Place:
         return _Place(_start_of(len(self._shape.contains)), (), rivals)
 
-    def _frame(self, place: _Place) -> int:
+    def frame(self, place: _Place) -> int:
         frame = self._frames.get(place)
         if frame is None:
             frame = self._frames[place] = self._compiler.machine.new_frame(lambda: self._make(place))
         return frame
 
     def _make(self, place: _Place) -> ArrayFrame:
-        can_close = _complete(self._shape, place.at) and not any(len(rival.data) == place.size for rival in place.rivals)
+        can_close = _complete(self._shape, place.at) and self.kind is not Uniqueness.REPEATED
+        can_close = can_close and not any(len(rival.data) == place.size for rival in place.rivals)
         if place.items is None:
             alternatives = [(UNKNOWN, UNKNOWN)] if self._next(place.at) else []
         else:
             value = self._compiler.distinct_value if self.kind is Uniqueness.TEXT else self._compiler.value
-            alternatives = [(value(way.node, way.unlike), self._frame_behind(way)) for way in self._ways(place)]
+            alternatives = [(value(way.node, way.unlike), self._frame_behind(way.after)) for way in self._ways(place)]
         return ArrayFrame(can_close, alternatives)
 
     def _next(self, at: _At) -> list[tuple[Node, _At]]:
@@ -322,35 +349,57 @@ class ArrayFrames:
 
     def _ways(self, place: _Place) -> list[_Way]:
         assert place.items is not None
-        groups = _grouped(place.rivals, place.size)
-        size = place.size + 1 if groups else 0
+        rivals = tuple(rival for rival in place.rivals if len(rival.data) > place.size)
+        size = place.size + 1 if rivals else 0
         ways: list[_Way] = []
         for node, at in self._next(place.at):
-            after = _Place(at, place.items, (), size)
+            after = _Place(at, place.items, rivals, size)
             unlike = (*place.items, *self._starving(place)) if self.kind is Uniqueness.VALUES else ()
-            unlike += tuple(value for value, rivals in groups.items() if self._is_stuck(after, value, rivals))
-            unlike = tuple(dict.fromkeys(unlike))
-            if self._compiler.extent.exceeds(node, unlike):
-                ways.append(_Way(node, unlike, after, groups))
+            if self.kind is Uniqueness.REPEATED:
+                node = self._still_repeating(place, node)
+            unlike = tuple(dict.fromkeys((*unlike, *self._equal_for_sure(after)))) if rivals else unlike
+            if self._compiler.expander.inhabited(node) and self._compiler.extent.exceeds(node, unlike):
+                ways.append(_Way(node, unlike, after))
         return ways
 
-    def _frame_behind(self, way: _Way) -> int:
-        if not way.rivals and self.kind is not Uniqueness.VALUES:
-            return self._frame(way.after)
-        return ~self._compiler.question(_ItemQuestion(self, way.after, way.rivals))
+    def _still_repeating(self, place: _Place, node: Node) -> Node:
+        """`node` where some item behind it can be the second of two equal ones, else that part of it that is one of two."""
+        expander, shape, index = self._compiler.expander, self._shape, place.at.index
+        assert place.items is not None
+        for pair in _pairs(expander, shape, index + 1):
+            if all(expander.inhabited(need) for need in pair):
+                return node
+        seen = [expander.nodes.constant(plain(value), shape.pointer) for value in dict.fromkeys(place.items)]
+        later: list[Node] = []
+        end = max(index + 1, len(shape.prefix)) + 1
+        for i in range(index + 1, end if shape.high is None else min(end, shape.high)):
+            item = shape.item(i)
+            if not expander.inhabited(item):
+                break
+            if any(expander.inhabited(expander.nodes.all_of((item, constant))) for constant in seen):
+                return node
+            later.append(item)
+        return expander.nodes.all_of((node, expander.nodes.any_of((*seen, *later))))
 
-    def frame_behind(self, after: _Place, rivals: tuple[Value, ...], value: Value | None) -> int:
+    def _frame_behind(self, after: _Place) -> int:
+        if not after.rivals and not self.kind.is_recorded:
+            return self.frame(after)
+        return ~self._compiler.question(_ItemQuestion(self, after))
+
+    def frame_behind(self, after: _Place, value: Value | None) -> int:
         """Frame behind an item of this value, None: of one that is not known and matters to no item that may follow."""
-        items = after.items
-        if self.kind is Uniqueness.VALUES:
-            assert items is not None
-            items = None if value is None else (*items, value)
-        return self._frame(_Place(after.at, items, rivals, after.size if rivals else 0))
+        rivals = tuple(rival for rival in after.rivals if rival.data[after.size - 1] is value)
+        frames, items, size = self, after.items, after.size if rivals else 0
+        if self.kind is Uniqueness.REPEATED and value in (items or ()):
+            frames, items = self._compiler.array_frames(replace(self._shape, repeats=False)), ()
+        elif self.kind.is_recorded:
+            items = None if value is None or items is None else (*items, value)
+        return frames.frame(_Place(after.at, items, rivals, size))
 
     def may_run_out(self, after: _Place) -> bool:
         """Whether the value of one more item may decide if others can follow."""
         if self.kind is not Uniqueness.VALUES:
-            return False
+            return self.kind is Uniqueness.REPEATED
         assert after.items is not None
         expander, shape = self._compiler.expander, self._shape
         nodes = shape.prefix[: shape.high] if shape.high is not None and shape.high <= len(shape.prefix) else (*shape.prefix, shape.rest)
@@ -366,10 +415,19 @@ class ArrayFrames:
         candidates = dict.fromkeys(value for values in few for value in values if value not in place.items)
         return [value for value in candidates if not _matches(few, {*place.items, value})]
 
-    def _is_stuck(self, after: _Place, value: Value, rivals: tuple[Value, ...]) -> bool:
-        """Whether the array can't be finished as none of the rivals, once the next item is `value`."""
-        items = (*after.items, value) if after.items is not None and self.kind is Uniqueness.VALUES else after.items
-        return not self._may_differ(after._replace(items=items, rivals=rivals))
+    def _equal_for_sure(self, after: _Place) -> tuple[Value, ...]:
+        """Values of the last item with which the array could only become one of the rivals."""
+        if not self.kind.is_recorded and self._endings(after._replace(rivals=()), len(after.rivals)) is None:
+            return ()
+        groups: dict[Value, list[Value]] = {}
+        for rival in after.rivals:
+            groups.setdefault(rival.data[after.size - 1], []).append(rival)
+        stuck: list[Value] = []
+        for value, group in groups.items():
+            items = (*(after.items or ()), value) if self.kind.is_recorded else after.items
+            if not self._may_differ(after._replace(items=items, rivals=tuple(group))):
+                stuck.append(value)
+        return tuple(stuck)
 
     def _may_differ(self, place: _Place) -> bool:
         if not place.rivals:
@@ -431,20 +489,10 @@ class _ItemQuestion(NamedTuple):
 
     frames: ArrayFrames
     after: _Place
-    rivals: dict[Value, tuple[Value, ...]]
 
     def answer(self, value: Value | None) -> tuple[int, int]:
-        rivals = self.rivals.get(value, ()) if value is not None else ()
-        return ARRAY_AFTER, self.frames.frame_behind(self.after, rivals, value)
+        return ARRAY_AFTER, self.frames.frame_behind(self.after, value)
 
     def matters(self, value: Value) -> bool:
-        return value in self.rivals or self.frames.may_run_out(self.after)
-
-
-def _grouped(rivals: tuple[Value, ...], index: int) -> dict[Value, tuple[Value, ...]]:
-    """The rivals that have an item at `index`, by its value."""
-    groups: dict[Value, list[Value]] = {}
-    for rival in rivals:
-        if index < len(rival.data):
-            groups.setdefault(rival.data[index], []).append(rival)
-    return {value: tuple(group) for value, group in groups.items()}
+        last = self.after.size - 1
+        return any(rival.data[last] is value for rival in self.after.rivals) or self.frames.may_run_out(self.after)

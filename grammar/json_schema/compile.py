@@ -13,7 +13,7 @@ from ..machine import Machine, ValueParts
 from ..machine_layout import DEAD
 from ..regex import Language
 from ..whitespace import Whitespace
-from .arrays import ArrayFrames, Uniqueness, array_needs, uniqueness
+from .arrays import ArrayFrames, array_needs, uniqueness
 from .document import Document, Scope
 from .expand import Expander, pointer_of
 from .keys import Keys
@@ -159,8 +159,8 @@ class SchemaCompiler:
         return ValueParts(
             self.machine.scalar_row(targets) if targets else None,
             counted,
-            self._object_frames(shapes.objects, tuple(value for value in unlike if value.kind == "object")),
-            self._array_frames(shapes.arrays, tuple(value for value in unlike if value.kind == "array")),
+            self._starts_of_objects(shapes.objects, tuple(value for value in unlike if value.kind == "object")),
+            self._starts_of_arrays(shapes.arrays, tuple(value for value in unlike if value.kind == "array")),
             distinct_string,
             unlike=self.machine.text_list(strings) if distinct_string is not None else None,
         )
@@ -178,7 +178,7 @@ class SchemaCompiler:
                     texts.append(spelt(value))
         return texts
 
-    def _object_frames(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...]) -> list[int]:
+    def _starts_of_objects(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...]) -> list[int]:
         frames: list[int] = []
         for shape in shapes:
             if self._has_value(objects=shape):
@@ -187,13 +187,13 @@ class SchemaCompiler:
                     frames.append(one.start(rivals))
         return frames
 
-    def _array_frames(self, shapes: Sequence[ArrayShape], rivals: tuple[Value, ...]) -> list[int]:
+    def _starts_of_arrays(self, shapes: Sequence[ArrayShape], rivals: tuple[Value, ...]) -> list[int]:
         frames: list[int] = []
         for shape in shapes:
             if self._has_value(arrays=shape):
-                one = self._array(shape, by_value=bool(rivals))
+                one = self.array_frames(shape, by_value=bool(rivals))
                 if one.differs(rivals):
-                    frames.append(~one.start(rivals) if one.kind is Uniqueness.VALUES else one.start(rivals))
+                    frames.append(~one.start(rivals) if one.kind.is_recorded else one.start(rivals))
         return frames
 
     def _begin(self, targets: dict[int, int], row: int) -> None:
@@ -222,7 +222,7 @@ class SchemaCompiler:
             frames = self._objects[shape, more] = ObjectFrames(self, shape, any_order=self._any_order, more=more)
         return frames
 
-    def _array(self, shape: ArrayShape, *, by_value: bool = False) -> ArrayFrames:
+    def array_frames(self, shape: ArrayShape, *, by_value: bool = False) -> ArrayFrames:
         frames = self._arrays.get((shape, by_value))
         if frames is None:
             frames = self._arrays[shape, by_value] = ArrayFrames(self, shape, by_value=by_value)

@@ -313,8 +313,8 @@ class Expander:
             both = intersect(nodes, own, other)
             overlapping = replace(
                 other,
-                arrays=other.arrays if (yield from self._any_open(self._needs(both.arrays, ()))) else (),
-                objects=other.objects if (yield from self._any_open(self._needs((), both.objects))) else (),
+                arrays=other.arrays if (yield from self._any_open(self._roughly_needs(both.arrays, ()))) else (),
+                objects=other.objects if (yield from self._any_open(self._roughly_needs((), both.objects))) else (),
             )
             shapes = intersect(nodes, shapes, complement(nodes, overlapping))
         return shapes
@@ -334,7 +334,7 @@ class Expander:
     def _overlap(self, kind: Kind, parts: tuple[Node, ...]) -> Generator[Node, Shapes, bool]:
         shapes = yield self.nodes.all_of(parts)
         shapes = _only(kind, shapes)
-        return (yield from self._any_open(self._needs(shapes.arrays, shapes.objects)))
+        return (yield from self._any_open(self._roughly_needs(shapes.arrays, shapes.objects)))
 
     def _needs(self, arrays: Sequence[ArrayShape], objects: Sequence[ObjectShape]) -> list[list[Node]]:
         """Alternatives of nodes that must be inhabited for one of the shapes to have a value."""
@@ -343,6 +343,10 @@ class Expander:
 
         ways = [way for shape in arrays for way in array_needs(self, shape)]
         return ways + [way for shape in objects for way in object_needs(self, shape)]
+
+    def _roughly_needs(self, arrays: Sequence[ArrayShape], objects: Sequence[ObjectShape]) -> list[list[Node]]:
+        """The same for more values, without what only expanding other nodes could tell."""
+        return self._needs([replace(shape, unique=False, repeats=False) for shape in arrays], objects)
 
     def _any_open(self, ways: list[list[Node]]) -> Generator[Node, Shapes, bool]:
         """False only if each way needs an empty node. Looks one level deep, which is where real schemas tell branches apart."""
@@ -454,7 +458,7 @@ class Expander:
             if most is not None and least > most:
                 return None
             contains = (Contains(inside.sub("contains"), least, most),)
-        return ArrayShape(prefix, rest, low, high, contains, schema.get("uniqueItems") is True, inside.pointer)
+        return ArrayShape(prefix, rest, low, high, contains, schema.get("uniqueItems") is True, pointer=inside.pointer)
 
     def _object(self, inside: Interior) -> ObjectShape:
         schema = inside.schema

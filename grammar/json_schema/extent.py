@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .expand import Expander
 
 _MAX_NESTING = 100  # of nodes whose values are counted
-_MOST = 1 << 30
 
 
 class Extent:
@@ -65,7 +64,7 @@ class Extent:
         """Whether an inhabited node has a value that is not one of `unlike`."""
         if not unlike:
             return True
-        values = self.finite(node, len(unlike))
+        values = self.finite(node, 1 << len(unlike).bit_length())  # rounded, so that it is rarely counted anew
         return values is None or not set(values) <= set(unlike)
 
     def _list(self, node: Node, cap: int) -> tuple[Value, ...] | None:

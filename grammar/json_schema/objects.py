@@ -40,12 +40,11 @@ class _At(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """What the value of a member may be, and where it leads: to `after`, with the rivals that it is listed with."""
+    """What the value of a member may be, and where it leads. `after` has the rivals that have such a member, of any value."""
 
     node: Node
     unlike: tuple[Value, ...]
     after: _At
-    rivals: dict[Value, Rivals]
 
 
 class ObjectFrames:
@@ -81,7 +80,7 @@ class ObjectFrames:
         return Lowering(self._compiler.machine, keys, json=True, tidy=self._tidy, keys=keys).start_row()
 
     def start(self, rivals: Rivals = ()) -> int:
-        return self._frame(self._start(rivals))
+        return self.frame(self._start(rivals))
 
     def differs(self, rivals: Rivals) -> bool:
         """Whether some object of the shape is none of the rivals."""
@@ -90,7 +89,7 @@ class ObjectFrames:
     def _start(self, rivals: Rivals) -> _At:
         return _At(Progress(), self._order.all_open, rivals)
 
-    def _frame(self, at: _At) -> int:
+    def frame(self, at: _At) -> int:
         frame = self._frames.get(at)
         if frame is None:
             frame = self._compiler.machine.new_frame(lambda: self._make(at), lambda outcome: self._on_key(at, outcome))
@@ -117,30 +116,26 @@ class ObjectFrames:
         return declared, classes
 
     def _ways(self, at: _At, outcome: int) -> list[_Way]:
-        sequences, groups = at.sequences, dict[Value, Rivals]()
+        sequences, rivals = at.sequences, Rivals()
         if outcome < CLASS_BASE:
             sequences = self._order.after(at.progress.seen, sequences, outcome)
-            groups = _grouped(at.rivals, self.names.sorted[outcome]) if at.rivals else groups
+            name = self.names.sorted[outcome]
+            rivals = tuple(rival for rival in at.rivals if name in rival.data)
         ways: list[_Way] = []
         for node, progress in self._completion.ways(at.progress, outcome):
-            after = _At(progress, sequences)
-            if groups:
-                self._endings(progress, len(at.rivals))  # as many as any of the groups asks for
-            unlike = tuple(value for value, rivals in groups.items() if not self._may_differ(after._replace(rivals=rivals)))
+            after = _At(progress, sequences, rivals)
+            unlike = self._equal_for_sure(after, self.names.sorted[outcome]) if rivals else ()
             if self._compiler.extent.exceeds(node, unlike):
-                ways.append(_Way(node, unlike, after, groups))
+                ways.append(_Way(node, unlike, after))
         return ways
 
     def _on_key(self, at: _At, outcome: int) -> Transition:
-        return [(self._compiler.value(way.node, way.unlike), self._frame_behind(way)) for way in self._ways(at, outcome)]
+        return [(self._compiler.value(way.node, way.unlike), self._frame_behind(way.after, outcome)) for way in self._ways(at, outcome)]
 
-    def _frame_behind(self, way: _Way) -> int:
-        if not way.rivals:
-            return self._frame(way.after)
-        return ~self._compiler.question(_MemberQuestion(self, way.after, way.rivals))
-
-    def frame_behind(self, after: _At, rivals: Rivals) -> int:
-        return self._frame(after._replace(rivals=rivals))
+    def _frame_behind(self, after: _At, outcome: int) -> int:
+        if not after.rivals:
+            return self.frame(after)
+        return ~self._compiler.question(_MemberQuestion(self, after, self.names.sorted[outcome]))
 
     # --- rivals ----------------------------------------------------------------------------------------------------
 
@@ -155,10 +150,20 @@ class ObjectFrames:
         return not endings <= {_ending(rival, seen) for rival in at.rivals}
 
 
+    def _equal_for_sure(self, after: _At, name: str) -> tuple[Value, ...]:
+        """Values of the member `name` with which the object could only become one of the rivals."""
+        if self._endings(after.progress, len(after.rivals)) is None:
+            return ()
+        groups: dict[Value, list[Value]] = {}
+        for rival in after.rivals:
+            groups.setdefault(rival.data[name], []).append(rival)
+        return tuple(value for value, group in groups.items() if not self._may_differ(after._replace(rivals=tuple(group))))
+
     def _endings(self, progress: Progress, cap: int) -> frozenset[Ending] | None:
         """All ways to finish the object, None when there are more than `cap`."""
         known = self._known_endings.get(progress)
         if known is None or (isinstance(known, int) and known < cap):
+            cap = 1 << cap.bit_length()  # so that it is asked for again only where there are twice as many rivals
             endings = self._completion.endings(progress, cap, self._compiler.extent.finite)
             known = self._known_endings[progress] = cap if endings is None else endings
         return None if isinstance(known, int) else known
@@ -169,24 +174,14 @@ class _MemberQuestion(NamedTuple):
 
     frames: ObjectFrames
     after: _At
-    rivals: dict[Value, Rivals]
+    name: str
 
     def answer(self, value: Value | None) -> tuple[int, int]:
-        rivals = self.rivals.get(value, ()) if value is not None else ()
-        return OBJECT_AFTER, self.frames.frame_behind(self.after, rivals)
+        rivals = tuple(rival for rival in self.after.rivals if rival.data[self.name] is value)
+        return OBJECT_AFTER, self.frames.frame(self.after._replace(rivals=rivals))
 
     def matters(self, value: Value) -> bool:
-        return value in self.rivals
-
-
-def _grouped(rivals: Rivals, name: str) -> dict[Value, Rivals]:
-    """The rivals that have a member `name`, by its value."""
-    groups: dict[Value, list[Value]] = {}
-    for rival in rivals:
-        value = rival.data.get(name)
-        if value is not None:
-            groups.setdefault(value, []).append(rival)
-    return {value: tuple(group) for value, group in groups.items()}
+        return any(rival.data[self.name] is value for rival in self.after.rivals)
 
 
 def _ending(rival: Value, seen: frozenset[str]) -> Ending:

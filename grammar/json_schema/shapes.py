@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from ..errors import GrammarError, LimitError
+from ..errors import LimitError
 from ..limits import Limits
 from ..regex import Language
 from .nodes import EVERYTHING, NOTHING, Node, Nodes, covers
@@ -132,6 +132,7 @@ class ArrayShape:
     high: int | None = None
     contains: tuple[Contains, ...] = ()
     unique: bool = False
+    repeats: bool = False  # some two items are equal
     pointer: str = ""
 
     def item(self, index: int) -> Node:
@@ -272,6 +273,7 @@ def _covers_arrays(a: ArrayShape, b: ArrayShape) -> bool:
         a.low <= b.low
         and (a.high is None or (b.high is not None and a.high >= b.high))
         and (b.unique or not a.unique)
+        and (b.repeats or not a.repeats)
         and all(x in b.contains for x in a.contains)
         and covers(a.rest, b.rest)
         and all(covers(a.item(i), b.item(i)) for i in range(max(len(a.prefix), len(b.prefix))))
@@ -287,12 +289,13 @@ def _min_high(a: int | None, b: int | None) -> int | None:
 def _intersect_arrays(nodes: Nodes, a: ArrayShape, b: ArrayShape) -> ArrayShape | None:
     high = _min_high(a.high, b.high)
     low = max(a.low, b.low)
-    if high is not None and low > high:
+    unique, repeats = a.unique or b.unique, a.repeats or b.repeats
+    if (high is not None and low > high) or (unique and repeats):
         return None
     size = max(len(a.prefix), len(b.prefix))
     prefix = tuple(nodes.all_of((a.item(i), b.item(i))) for i in range(size))
     rest = nodes.all_of((a.rest, b.rest))
-    return _tidied(nodes, ArrayShape(prefix, rest, low, high, a.contains + b.contains, a.unique or b.unique, a.pointer or b.pointer))
+    return _tidied(nodes, ArrayShape(prefix, rest, low, high, a.contains + b.contains, unique, repeats, a.pointer or b.pointer))
 
 
 def _tidied(nodes: Nodes, a: ArrayShape) -> ArrayShape | None:
@@ -347,9 +350,11 @@ def _intersect_objects(a: ObjectShape, b: ObjectShape) -> ObjectShape | None:
 
 def _array_complement(nodes: Nodes, a: ArrayShape) -> tuple[ArrayShape, ...]:
     """The ways to violate one assertion of an array shape."""
-    if a.unique:
-        raise GrammarError("the negation of 'uniqueItems' is not supported", pointer=a.pointer)
     ways: list[ArrayShape] = []
+    if a.unique:
+        ways.append(ArrayShape(low=2, repeats=True))
+    if a.repeats:
+        ways.append(ArrayShape(unique=True))
     if a.low > 0:
         ways.append(ArrayShape(high=a.low - 1))
     if a.high is not None:

@@ -14,7 +14,9 @@ from .numbers import NumberSet
 from .shapes import Numbers
 
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d+))?")
+_WORDS = {"null": None, "true": True, "false": False}
 _MAX_EXPONENT_DIGITS = 1_000
+_MAX_DEPTH = 200
 _FAR = 900  # decimal places
 _TINY = Decimal(f"1e-{_FAR}")
 _NEAR = NumberSet.range(minimum=-(10**_FAR), maximum=10**_FAR) & (
@@ -71,6 +73,26 @@ class Values:
 
     def object(self, members: Mapping[str, Value]) -> Value:
         return self._make(("object", frozenset(members.items())), "object", members)
+
+
+def plain(value: Value, depth: int = 0) -> Any:
+    """The value as Python has it, numbers as Decimal.
+
+    Raises:
+        LimitError: it is nested too deep, or one of its numbers is too large or too small.
+    """
+    if depth > _MAX_DEPTH:
+        raise LimitError(f"a value nested more than {_MAX_DEPTH} deep can't be compared with a schema")
+    if value.kind == "array":
+        return [plain(item, depth + 1) for item in value.data]
+    if value.kind == "object":
+        return {name: plain(member, depth + 1) for name, member in value.data.items()}
+    if value.kind == "number":
+        digits, scale = value.data
+        if abs(len(digits) + scale) >= _FAR:
+            raise LimitError("a number is too large or too small to be compared with a schema")
+        return Decimal(f"{digits}e{scale}")
+    return value.data if value.kind == "string" else _WORDS[value.kind]
 
 
 def spelt(value: Value) -> bytes:

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from toy_vocabulary import brute_force, mask_of, text_of, vocabulary, walk
 
-from formcast import Grammar, GrammarError, compile_grammar
+from formcast import Grammar, GrammarError, LimitError, compile_grammar
 
 VOCAB = vocabulary()
 BYTES = {text_of(VOCAB, [t]): t for t in range(VOCAB.vocab_size) if len(text_of(VOCAB, [t])) == 1}
@@ -53,6 +53,14 @@ SCHEMAS: list[tuple[Any, list[Any], list[Any]]] = [
     # beside other keywords
     ({"type": "array", "uniqueItems": True, "contains": {"type": "object", "required": ["a"]}}, [[{"a": 1}], [1, {"a": 1}, {"a": 2}]], [[], [1, 2], [{"a": 1}, {"a": 1}]]),
     (unique({"oneOf": [{"required": ["a"]}, {"required": ["b"]}], "type": "object"}), [[{"a": 1}, {"b": 1}]], [[{"a": 1}, {"a": 1}], [{"a": 1, "b": 1}]]),
+    # negated
+    ({"type": "array", "not": {"uniqueItems": True}}, [[1, 1], [1, 2, 1.0], [{}, [], {}, 5]], [[], [1], [1, 2], [{}, []]]),
+    ({"type": "array", "not": {"uniqueItems": True}, "maxItems": 2}, [[1, 1], [{"a": 1}, {"a": 1.0}]], [[], [1], [1, 2], [1, 1, 1]]),
+    ({"type": "array", "not": {"uniqueItems": True}, "prefixItems": [{"type": "integer"}, TEXT, {"enum": [1, "x"]}], "items": False}, [[1, "b", 1], [2, "x", "x"]], [[1, "b", "x"], [2, "a", 1], [1, 1]]),
+    ({"oneOf": [{"type": "array", "uniqueItems": True}, {"type": "array", "minItems": 2}]}, [[], [1], [1, 1], [[], [], 1]], [[1, 2], 3]),
+    ({"if": {"uniqueItems": True}, "then": {"maxItems": 2}, "else": {"minItems": 3}}, [[1], [1, 2], [1, 1, 1], "x"], [[1, 1], [1, 2, 3]]),
+    ({"oneOf": [{"type": "array", "uniqueItems": True, "items": {"$ref": "#"}, "minItems": 2}, {"type": "array", "minItems": 3}, {"type": "null"}]}, [[None, [None, None, None]], [1, 1, 1]], [[None], [None, None], [[None, None]]]),
+    # beside other keywords
     ({"oneOf": [{"type": "string"}, unique(PAIR)]}, ["x", [{"a": "x"}]], [1, [{}, {}]]),
 ]  # fmt: skip
 
@@ -159,6 +167,7 @@ def _extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             "minItems": st.integers(0, 2),
             "maxItems": st.integers(1, 3),
             "uniqueItems": st.booleans(),
+            "not": st.just({"uniqueItems": True}),
         },
     )
     return st.one_of(obj, arr, st.fixed_dictionaries({"anyOf": st.lists(inner, min_size=1, max_size=2)}))
@@ -166,8 +175,10 @@ def _extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 ITEMS = st.recursive(_LEAF, _extend, max_leaves=4)
 ARRAYS = st.fixed_dictionaries(
-    {"type": st.just("array"), "uniqueItems": st.just(True), "items": ITEMS},
+    {"type": st.just("array"), "items": ITEMS},
     optional={
+        "uniqueItems": st.just(True),
+        "not": st.just({"uniqueItems": True}),
         "prefixItems": st.lists(ITEMS, min_size=1, max_size=2),
         "minItems": st.integers(0, 3),
         "maxItems": st.integers(1, 4),
@@ -214,7 +225,11 @@ def test_walks_end_valid_and_never_get_stuck(schema: Any, order: str, seed: int)
         return
     rng = random.Random(seed)
     for _ in range(3):
-        text = walk(grammar, VOCAB, rng)
+        try:
+            text = walk(grammar, VOCAB, rng)
+        except LimitError as error:
+            assert "too large or too small" in error.reason
+            continue
         if text is not None and b"e" not in text:
             assert jsonschema.Draft202012Validator(schema).is_valid(json.loads(text)), text
 

@@ -339,7 +339,7 @@ class ArrayFrames:
             alternatives = [(UNKNOWN, UNKNOWN)] if self._next(place.at) else []
         else:
             value = self._compiler.distinct_value if self.kind is Uniqueness.TEXT else self._compiler.value
-            alternatives = [(value(way.node, way.unlike), self._frame_behind(way.after)) for way in self._ways(place)]
+            alternatives = [(value(way.node, way.unlike), self._frame_behind(way)) for way in self._ways(place)]
         return ArrayFrame(can_close, alternatives)
 
     def _next(self, at: _At) -> list[tuple[Node, _At]]:
@@ -381,10 +381,10 @@ class ArrayFrames:
             later.append(item)
         return expander.nodes.all_of((node, expander.nodes.any_of((*seen, *later))))
 
-    def _frame_behind(self, after: _Place) -> int:
-        if not after.rivals and not self.kind.is_recorded:
-            return self.frame(after)
-        return ~self._compiler.question(_ItemQuestion(self, after))
+    def _frame_behind(self, way: _Way) -> int:
+        if not way.after.rivals and not self.kind.is_recorded:
+            return self.frame(way.after)
+        return ~self._compiler.question(_ItemQuestion(self, way.after, way.unlike))
 
     def frame_behind(self, after: _Place, value: Value | None) -> int:
         """Frame behind an item of this value, None: of one that is not known and matters to no item that may follow."""
@@ -489,6 +489,7 @@ class _ItemQuestion(NamedTuple):
 
     frames: ArrayFrames
     after: _Place
+    unlike: tuple[Value, ...]
 
     def answer(self, value: Value | None) -> tuple[int, int]:
         return ARRAY_AFTER, self.frames.frame_behind(self.after, value)

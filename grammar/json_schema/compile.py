@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from ..errors import GrammarError, LimitError
@@ -24,8 +25,8 @@ from .numbers import NumberSet
 from .objects import ObjectFrames
 from .questions import TextQuestion, ValueQuestion
 from .reading import Readings
-from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
-from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
+from .scalars import WORDS, Alternatives, NonzeroNumber, PlainDigits, TidyIntegers
+from .shapes import ALL_NUMBERS, ArrayShape, Numbers, ObjectShape, StringSet
 from .values import Value, numbers_unlike, spelt
 
 Json = Any
@@ -88,7 +89,7 @@ class SchemaCompiler:
         return place
 
     def value(self, node: Node, unlike: tuple[Value, ...] = ()) -> int:
-        """A value in `node` that is none of `unlike`."""
+        """A value in `node` that is none of `unlike`, if a question about it follows."""
         value = self._values.get((node, unlike))
         if value is None:
             value = self._values[node, unlike] = self.machine.new_value(lambda: self._placed(node, lambda: self._parts(node, unlike)))
@@ -151,9 +152,15 @@ class SchemaCompiler:
             counted = (shapes.string.low, shapes.string.high)
         elif expander.has_string(shapes.string):
             targets[0x22] = self._string_row(shapes.string)
-        number = numbers_unlike(shapes.number, (value for value in unlike if value.kind == "number"))
-        if not number.is_empty(expander.limits):
-            self._begin(targets, self._numbers_row(number))
+        numbers = [value for value in unlike if value.kind == "number"]
+        if numbers and shapes.number == ALL_NUMBERS:
+            # whatever is begun can go on to infinitely many numbers, zero apart: whether it may end is asked where it does
+            has_zero = self.extent.values.number("0") in numbers
+            self._begin(targets, self._nonzero_row if has_zero else self._numbers_row(ALL_NUMBERS))
+        else:
+            number = numbers_unlike(shapes.number, numbers)
+            if not number.is_empty(expander.limits):
+                self._begin(targets, self._numbers_row(number))
         for word in shapes.literals - {value.kind for value in unlike}:
             self._begin(targets, self._word_row(word))
         return ValueParts(
@@ -244,6 +251,10 @@ class SchemaCompiler:
             automaton = self._number_automaton(numbers)
             row = self._numbers[numbers] = Lowering(self.machine, automaton, json=False).start_row()
         return row
+
+    @cached_property
+    def _nonzero_row(self) -> int:
+        return Lowering(self.machine, NonzeroNumber(), json=False).start_row()
 
     def _has_negatives(self, numbers: NumberSet) -> bool:
         return not (numbers & NumberSet.range(maximum=-1)).is_empty(self.expander.limits)

@@ -130,12 +130,12 @@ class ObjectFrames:
         return ways
 
     def _on_key(self, at: _At, outcome: int) -> Transition:
-        return [(self._compiler.value(way.node, way.unlike), self._frame_behind(way.after, outcome)) for way in self._ways(at, outcome)]
+        return [(self._compiler.value(way.node, way.unlike), self._frame_behind(way, outcome)) for way in self._ways(at, outcome)]
 
-    def _frame_behind(self, after: _At, outcome: int) -> int:
-        if not after.rivals:
-            return self.frame(after)
-        return ~self._compiler.question(_MemberQuestion(self, after, self.names.sorted[outcome]))
+    def _frame_behind(self, way: _Way, outcome: int) -> int:
+        if not way.after.rivals:
+            return self.frame(way.after)
+        return ~self._compiler.question(_MemberQuestion(self, way.after, self.names.sorted[outcome], way.unlike))
 
     # --- rivals ----------------------------------------------------------------------------------------------------
 
@@ -175,6 +175,7 @@ class _MemberQuestion(NamedTuple):
     frames: ObjectFrames
     after: _At
     name: str
+    unlike: tuple[Value, ...]
 
     def answer(self, value: Value | None) -> tuple[int, int]:
         rivals = tuple(rival for rival in self.after.rivals if rival.data[self.name] is value)

@@ -12,6 +12,11 @@ from .values import Value
 class ValueQuestion(Protocol):
     """What depends on a value."""
 
+    @property
+    def unlike(self) -> tuple[Value, ...]:
+        """What the value may not be."""
+        ...
+
     def answer(self, value: Value | None) -> tuple[int, int]:
         """`(OBJECT_AFTER or ARRAY_AFTER, frame)` behind the value, None: behind one that does not matter."""
         ...
@@ -29,8 +34,9 @@ class TextQuestion:
         self._asked = asked
 
     def answer(self, text: int | None) -> Sequence[tuple[int, int]]:
-        return [self._asked.answer(None if text is None else self._readings.last(self._readings.of(text)))]
+        value = None if text is None else self._readings.last(self._readings.of(text))
+        return [] if value in self._asked.unlike else [self._asked.answer(value)]
 
     def is_open(self, text: int, more: bytes) -> bool:
-        readings = self._readings
-        return self._asked.matters(readings.last(readings.longer(readings.of(text), more)))
+        value = self._readings.last(self._readings.longer(self._readings.of(text), more))
+        return value in self._asked.unlike or self._asked.matters(value)

@@ -142,6 +142,18 @@ def test_strings_that_are_used_up_do_not_begin_again(other: Any) -> None:
     assert not cursor.advance(BYTES[b'"'])
 
 
+def test_zero_does_not_begin_again() -> None:
+    cursor = compile_grammar(Grammar.json_schema(unique(NUMBER), whitespace="compact"), VOCAB).cursor()
+    assert all(cursor.advance(BYTES[bytes((byte,))]) for byte in b"[0,5,0")
+    assert not any(cursor.fork().advance(BYTES[byte]) for byte in (b",", b"]", b"e"))
+    assert all(cursor.advance(BYTES[bytes((byte,))]) for byte in b".0")
+    assert not any(cursor.fork().advance(BYTES[byte]) for byte in (b",", b"]", b"e"))
+    assert all(cursor.advance(BYTES[bytes((byte,))]) for byte in b"1e-400,-0.00")
+    assert not cursor.advance(BYTES[b"E"])
+    assert all(cursor.advance(BYTES[bytes((byte,))]) for byte in b"5,50e-1")
+    assert not cursor.advance(BYTES[b"]"])
+
+
 # --- against an oracle -------------------------------------------------------------------------------------------------
 
 NAMES = ["a", "b"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -46,6 +47,9 @@ _MAX_STEPS = 50_000  # transitions remembered before they are forgotten together
 _DEFAULT_MASK_BYTES = 64 << 20
 
 
+_Key = int | tuple[int, ...]  # a state, or one inside recorded text and the questions that its end settles
+
+
 class _Mask(NamedTuple):
     """Allowed tokens: a full row, or ids when they are few."""
 
@@ -68,7 +72,7 @@ class TokenFSM:
         self.start = compiled.start
         self._machine: Machine = compiled.machine
         self._tables = tables
-        self._masks: OrderedDict[int, _Mask] = OrderedDict()
+        self._masks: OrderedDict[_Key, _Mask] = OrderedDict()
         self._steps: dict[tuple[int, int], int] = {}  # transitions taken, by state and token
         self._mask_bytes = 0
         self._max_mask_bytes = max_mask_bytes
@@ -139,14 +143,18 @@ class TokenFSM:
     # --- masks -----------------------------------------------------------------------------------------------------
 
     def _mask(self, state: int) -> _Mask:
-        mask, whole = self._masks.get(state), state
-        doubts = _Doubts(NIL)
+        whole, key = state, state
+        mask, doubts = self._masks.get(key), _Doubts(self._machine, NIL)
         if mask is None:
-            bare, doubts.text = self._machine.split_record(whole)
-            state = self._machine.mask_state(bare)
-            mask = self._masks.get(state)
+            bare, text = self._machine.split_record(whole)
+            state = key = self._machine.mask_state(bare)
+            if text != NIL:
+                doubts = _Doubts(self._machine, text)
+                doubts.look_around(state)
+                key = (state, *sorted(doubts.settled))
+            mask = self._masks.get(key)
         if mask is not None:
-            self._masks.move_to_end(state)
+            self._masks.move_to_end(key)
             return mask
         row = self._scratch
         row.fill(0)
@@ -162,12 +170,12 @@ class TokenFSM:
         set_bits(row, np.array(taken, np.int32))
         if self._machine.accepting(state):
             set_bits(row, self.vocabulary.eos_array)
-        return self._remember(whole if doubts.met else state, row)
+        return self._remember(whole if doubts.met else key, row)
 
-    def _remember(self, state: int, row: np.ndarray) -> _Mask:
+    def _remember(self, key: _Key, row: np.ndarray) -> _Mask:
         count = unpack(row, self._ids)
         mask = _Mask(True, row.copy()) if count < 0 else _Mask(False, self._ids[:count].copy())
-        self._masks[state] = mask
+        self._masks[key] = mask
         self._mask_bytes += mask.data.nbytes
         while self._mask_bytes > self._max_mask_bytes and len(self._masks) > 1:
             _, old = self._masks.popitem(last=False)
@@ -219,10 +227,10 @@ class TokenFSM:
                 tokens = trie.order[trie.subtrees[at, FIRST] : trie.subtrees[at, LAST]]
                 begun = (self.vocabulary.token_bytes[tokens[0]] or b"")[: trie.nodes[at, DEPTH]]
                 is_first = at != position or answered == OFF
-                doubts.met = True
-                if question != OFF and is_first and not machine.is_open(question, doubts.text, begun):
+                if question != OFF and is_first and not doubts.arise(question, begun):
                     position, answered = at, question
                 else:
+                    doubts.met = True
                     doubts.tokens.extend(tokens.tolist())
                     position, answered = int(trie.nodes[at, END]), OFF
             else:
@@ -236,15 +244,39 @@ class _Doubts:
     """What the walk of one mask leaves to be tried token by token.
 
     Attributes:
-        text: the text recorded before the mask.
         tokens: the tokens to try.
-        met: whether anything depended on the text.
+        met: whether anything depended on the text recorded before the mask.
+        settled: questions whose answer does not depend on the text, given how it ends.
     """
 
-    def __init__(self, text: int):
-        self.text = text
+    def __init__(self, machine: Machine, text: int):
+        self._machine = machine
+        self._text = text
+        self._known: dict[int, Callable[[bytes], bool]] = {}
         self.tokens: list[int] = []
         self.met = False
+        self.settled: set[int] = set()
+
+    def look_around(self, state: int) -> None:
+        """Takes up the questions that follow the value that `state` is inside of."""
+        for question in self._machine.questions_around(state):
+            doubts = self._machine.doubts(question, self._text, inside=True)
+            if doubts is None:
+                self.settled.add(question)
+            else:
+                self._known[question] = doubts
+
+    def arise(self, question: int, begun: bytes) -> bool:
+        """Whether the answer depends on the value that ends with `begun`."""
+        if question in self.settled:
+            return False
+        self.met = True
+        doubts = self._known.get(question)
+        if doubts is None:
+            found = self._machine.doubts(question, self._text, inside=False)
+            assert found is not None, "only what ends within a value can be settled"
+            doubts = self._known[question] = found
+        return doubts(begun)
 
 
 _NOT_PLAIN = object()

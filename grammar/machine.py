@@ -21,6 +21,7 @@ from .lowering import ANY_STRING, Lowering, key_end_flags
 from .machine_layout import (
     ASK,
     CHAR,
+    COUNTED,
     DEAD,
     END,
     EXTRA,
@@ -30,6 +31,7 @@ from .machine_layout import (
     FLAGS,
     GENERIC_STRING,
     GROW,
+    GUARD,
     H_BUCKET_MASK,
     H_NEED,
     H_NEED_A,
@@ -42,6 +44,7 @@ from .machine_layout import (
     H_TEXT,
     H_TRANSITION_MASK,
     HEADER_SIZE,
+    KEY,
     KIND,
     LEAF,
     NEED,
@@ -136,11 +139,16 @@ class Question(Protocol):
         """`(OBJECT_AFTER or ARRAY_AFTER, frame)` behind the value that `text` ends with; None: a value like no other."""
         ...
 
-    def is_open(self, text: int, more: bytes) -> bool:
-        """Whether the value that `text` and `more` end with may be like one that matters."""
+    def doubts(self, text: int, *, inside: bool) -> Callable[[bytes], bool] | None:
+        """Whether the value that `text` and some more bytes end with may be like one that matters; None if it is none of them.
+
+        Args:
+            inside: the text ends within the value or before it.
+        """
         ...
 
 
+_INSIDE_SCALARS = (LEAF, KEY, COUNTED)
 _COMMON_STRING_ROWS = 8  # rows of any string that are made in advance: the string itself, inside UTF-8, after a backslash
 
 
@@ -417,9 +425,20 @@ class Machine:
         a, parent = int(self.nodes[text, A]), int(self.nodes[text, PARENT])
         return (NIL, bytes((a,))) if parent == NIL else (parent, self._chunks[a])
 
-    def is_open(self, question: int, text: int, more: bytes) -> bool:
-        """See `Question.is_open`."""
-        return self._questions[question].is_open(text, more)
+    def doubts(self, question: int, text: int, *, inside: bool) -> Callable[[bytes], bool] | None:
+        """See `Question.doubts`."""
+        return self._questions[question].doubts(text, inside=inside)
+
+    def questions_around(self, state: int) -> set[int]:
+        """Questions that follow the value that `state` is inside of."""
+        found: set[int] = set()
+        for member in self._members(state):
+            around = int(self.nodes[member, PARENT])
+            if self.nodes[around, KIND] == GUARD:
+                around = int(self.nodes[around, PARENT])
+            if self.nodes[member, KIND] in _INSIDE_SCALARS and self.nodes[around, KIND] == ASK:
+                found.add(int(self.nodes[around, A]))
+        return found
 
     def accepting(self, state: int) -> bool:
         """Whether the text may end in `state`."""

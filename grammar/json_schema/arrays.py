@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import cache
@@ -251,7 +251,8 @@ def array_endings(
     Raises:
         LimitError: too many steps find too few of them.
     """
-    kind = Uniqueness.REPEATED if shape.repeats else Uniqueness.VALUES if shape.unique else Uniqueness.IDLE
+    kind = uniqueness(expander, shape)
+    kind = Uniqueness.VALUES if kind is Uniqueness.TEXT else kind
     found: set[tuple[Value, ...]] = set()
     stack: list[tuple[_At, tuple[Value, ...]]] = [(_start_of(len(shape.contains)) if at is None else at, ())]
     steps = 0
@@ -314,7 +315,7 @@ class ArrayFrames:
         self._live: dict[_At, bool] = {}
         self._known_endings: dict[_Place, frozenset[tuple[Value, ...]] | int] = {}  # an int: there are more
         kind = uniqueness(compiler.expander, shape)
-        self.kind = Uniqueness.VALUES if by_value and kind in (Uniqueness.LISTED, Uniqueness.TEXT) else kind
+        self.kind = Uniqueness.VALUES if by_value and kind is Uniqueness.TEXT else kind
 
     def start(self, rivals: tuple[Value, ...] = ()) -> int:
         return self.frame(self._start(rivals))
@@ -494,6 +495,8 @@ class _ItemQuestion(NamedTuple):
     def answer(self, value: Value | None) -> tuple[int, int]:
         return ARRAY_AFTER, self.frames.frame_behind(self.after, value)
 
-    def matters(self, value: Value) -> bool:
+    def candidates(self) -> Iterable[Value] | None:
+        if self.frames.may_run_out(self.after):
+            return None
         last = self.after.size - 1
-        return any(rival.data[last] is value for rival in self.after.rivals) or self.frames.may_run_out(self.after)
+        return (rival.data[last] for rival in self.after.rivals)

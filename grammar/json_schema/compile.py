@@ -302,7 +302,7 @@ def check_schema(document: Document, limits: Limits) -> Iterator[Finding]:
         refused |= finding.status == "refused"
         yield finding
     if not refused and "uniqueItems" in seen and seen & _COMBINING:
-        # the only assertion that cannot be negated, nor combined with all others: find out now whether some place needs it
+        # the only assertion that cannot be combined with all others: find out now whether some place needs it
         try:
             _expand_everything(expander)
         except GrammarError as error:
@@ -323,6 +323,8 @@ def _expand_everything(expander: Expander) -> None:
         shapes = expander.expand(node)
         for array in shapes.arrays:
             uniqueness(expander, array)
+            if array.unique and array.contains:
+                array_needs(expander, array)
             stack += [*array.prefix, array.rest]
             for c in array.contains:
                 for item in (*array.prefix, array.rest):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -181,8 +181,8 @@ class _MemberQuestion(NamedTuple):
         rivals = tuple(rival for rival in self.after.rivals if rival.data[self.name] is value)
         return OBJECT_AFTER, self.frames.frame(self.after._replace(rivals=rivals))
 
-    def matters(self, value: Value) -> bool:
-        return any(rival.data[self.name] is value for rival in self.after.rivals)
+    def candidates(self) -> Iterable[Value]:
+        return (rival.data[self.name] for rival in self.after.rivals)
 
 
 def _ending(rival: Value, seen: frozenset[str]) -> Ending:

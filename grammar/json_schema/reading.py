@@ -72,6 +72,10 @@ class Readings:
         assert isinstance(value, Value)
         return value
 
+    def begun(self, reading: Reading) -> bytes | None:
+        """The token that is begun and may go on."""
+        return None if reading.begun is None else b"".join(_oldest_first(reading.begun))
+
     def longer(self, reading: Reading, piece: bytes) -> Reading:
         """The reading of a text that has `piece` more."""
         place, begun, escaped = reading

@@ -52,10 +52,11 @@ class FsmCompiler:
         self._seconds = 0.0
 
     def submit(self, grammar: Grammar) -> Future[TokenFSM]:
-        """The token FSM of `grammar`, shared with everyone who asks for an equal one. The future raises GrammarError."""
+        """The token FSM of `grammar`, shared with everyone who asks for an equal one, until it is worn. The future raises
+        GrammarError."""
         with self._lock:
             future = self._futures.get(grammar.key)
-            if future is not None:
+            if future is not None and not _is_worn(future):
                 self._hits += 1
                 self._futures.move_to_end(grammar.key)
                 return future
@@ -85,3 +86,7 @@ class FsmCompiler:
     def close(self) -> None:
         """Cancels what has not started and waits for the rest."""
         self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _is_worn(future: Future[TokenFSM]) -> bool:
+    return future.done() and not future.cancelled() and future.exception() is None and future.result().is_worn

@@ -86,6 +86,11 @@ class TokenFSM:
         """A cursor before the first token."""
         return Cursor(self)
 
+    @property
+    def is_worn(self) -> bool:
+        """See `Machine.is_worn`."""
+        return self._machine.is_worn
+
     # --- what cursors ask ------------------------------------------------------------------------------------------
 
     def fill_mask(self, state: int, row: np.ndarray) -> None:

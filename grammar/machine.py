@@ -196,6 +196,7 @@ class Machine:
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
         self._transition_makers: dict[int, Callable[[int], Transition]] = {}
         self._questions: dict[int, Question] = {}
+        self._has_records = False
         self._texts: dict[bytes, int] = {}
         self._chunks: list[bytes] = []
         self._chunk_ids: dict[bytes, int] = {}
@@ -381,6 +382,8 @@ class Machine:
 
     def split_record(self, state: int) -> tuple[int, int]:
         """The state without the text recorded beside it, and that text (NIL: none)."""
+        if not self._has_records:
+            return state, NIL
         kind, a, b = self.nodes[state, :3].tolist()
         return (a, b) if kind == RECORD else (state, NIL)
 
@@ -394,6 +397,7 @@ class Machine:
                 state = NIL
                 for member in answered:
                     state = self._node(SET, member, 0, 0, state)
+        self._has_records = True
         return self._node(RECORD, state, text, 0, NIL)
 
     def _members(self, state: int) -> list[int]:
@@ -548,6 +552,11 @@ class Machine:
         self.header[H_BUCKET_MASK] = len(self.buckets) - 1
         self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
         return (self.nodes, self.buckets, self.rows, self.table, self.values, self.frames, self.transitions, self.header)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether the texts seen so far have taken half of a budget, so that a new machine had better take the next ones."""
+        return 2 * self.header[H_NODES] > self.limits.max_nodes or 2 * len(self._row_makers) > self.limits.max_states
 
     @property
     def num_bytes(self) -> int:

@@ -179,7 +179,7 @@ class Assertions:
             if most is not None and least > most:
                 return None
             contains = (Contains(inside.sub("contains"), least, most),)
-        return ArrayShape(prefix, rest, low, high, contains, schema.get("uniqueItems") is True, inside.pointer)
+        return ArrayShape(prefix, rest, low, high, contains, schema.get("uniqueItems") is True, pointer=inside.pointer)
 
     def _object(self, inside: Interior) -> Generator[Node, Shapes, ObjectShape]:
         schema = inside.schema

@@ -17,6 +17,7 @@ from .json_schema.compile import check_schema, compile_schema
 from .json_schema.document import Document, draft_of
 from .json_schema.expand import Expander
 from .json_schema.keywords import Finding, raise_refused
+from .json_schema.pointers import Pointer
 from .limits import Limits
 from .machine import Machine, leaf_row
 from .machine_layout import DEAD
@@ -197,14 +198,19 @@ class Grammar:
     def _of_cfg(kind: str, text: str, start: str, parse: Callable[[str, str, Limits | None], Any]) -> Grammar:
         if not isinstance(text, str):
             raise GrammarError(f"a grammar must be text, not {type(text).__name__}")
-        from .cfg.compile import compile_cfg
+        from .cfg import compile_cfg, inspect_grammar
 
         parsed = parse(text, start, None)
 
         def build(limits: Limits) -> Compiled:
             return Compiled(*compile_cfg(parsed, limits))
 
-        return Grammar(kind, json.dumps([kind, text, start]), build)
+        def findings() -> list[Finding]:
+            found = inspect_grammar(parsed)
+            ways = ((found.unproductive, "no finite text is derived from it"), (found.unreachable, f"the rule {start} never leads to it"))
+            return [Finding(Pointer(), rule, "unused", reason) for rules, reason in ways for rule in rules]
+
+        return Grammar(kind, json.dumps([kind, text, start]), build, findings)
 
     @staticmethod
     def of(python_type: Any, **options: Any) -> Grammar:
@@ -303,7 +309,7 @@ class Grammar:
         return list(check_schema(Expander(Document(root, draft_of(root, draft), _load_registry(registry)), limits)))
 
     def explain(self) -> list[Finding]:
-        """What becomes of each keyword, by JSON pointer; empty for constraints without keywords."""
+        """What becomes of each keyword of a schema, by JSON pointer, and which rules of a grammar are in no text; else empty."""
         return self._findings() if self._findings is not None else []
 
 

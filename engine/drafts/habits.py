@@ -11,8 +11,8 @@ from __future__ import annotations
 import weakref
 from collections.abc import Hashable
 
-_SURE = 2
-_SUREST = 3
+_SURE = 3
+_SUREST = 8
 _MAX_PLACES = 1 << 16
 _MAX_SALTS = 64
 
@@ -31,9 +31,9 @@ class Habits:
         habit, trust = self._habits.get(place, (token_id, 0))
         if habit == token_id:
             trust = min(trust + 1, _SUREST)
-        elif trust > 1:
-            trust -= 1
         else:
+            trust //= 4  # only a firm habit survives an exception: a wrong draft costs more than a missed one
+        if trust == 0:
             habit, trust = token_id, 1
         if len(self._habits) >= _MAX_PLACES:
             self._habits.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from .numbered import NumberedGrammar, Production
 
@@ -26,8 +26,7 @@ class _Follows:
     def run(self) -> list[int] | None:
         return self._after if self._until_stable(self._find_first) and self._until_stable(self._find_follow) else None
 
-    def _until_stable(self, visit: object) -> bool:
-        assert callable(visit)
+    def _until_stable(self, visit: Callable[[int, Production, bool], bool]) -> bool:
         changed = True
         while changed:
             changed = False

@@ -106,8 +106,10 @@ class ContextFreeGrammar:
         rules: by name.
         start: name of the start rule.
         ignored: lexemes that may stand before and after every lexeme.
+        unused: written rules that are not among `rules`, since the start rule never leads to them.
     """
 
     rules: Mapping[str, Rule]
     start: str
     ignored: tuple[Lexeme, ...] = ()
+    unused: tuple[str, ...] = ()

@@ -65,7 +65,10 @@ class _Builder:
         while self._todo:
             self._add_rules(self._todo.pop())
         ignored = [self._lexeme(self._terminals.ignored(one), one.name, one.position) for one in self._definitions.main.ignored]
-        return ContextFreeGrammar(rules=self._rules, start=first.name, ignored=tuple(dict.fromkeys(ignored)))
+        used = {key.name for key, _ in self._names if key.library == MAIN}
+        rules = [one.name for one in self._definitions.main.definitions.values() if not one.is_terminal]
+        unused = tuple(name for name in rules if name not in used)
+        return ContextFreeGrammar(rules=self._rules, start=first.name, ignored=tuple(dict.fromkeys(ignored)), unused=unused)
 
     def _reference(self, key: Key, arguments: tuple[Argument, ...], position: int | None) -> Reference:
         definition = self._definitions[key]

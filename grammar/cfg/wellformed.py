@@ -32,7 +32,7 @@ def inspect_grammar(grammar: ContextFreeGrammar, limits: Limits | None = None) -
     written = [rule.name for rule in grammar.rules.values() if rule.name == rule.owner]
     return Findings(
         unproductive=tuple(name for name in written if name not in productive.rules),
-        unreachable=tuple(name for name in written if name not in reached),
+        unreachable=(*(name for name in written if name not in reached), *grammar.unused),
     )
 
 

@@ -164,11 +164,12 @@ def types_of(schema: Mapping[str, Json]) -> set[str]:
 
 
 class Finding(NamedTuple):
-    """What becomes of one keyword at one place. `over_limit` tells that a budget and not a missing feature refused it."""
+    """What becomes of one keyword at one place, or of one rule of a grammar. `over_limit` tells that a budget and not a missing feature
+    refused it."""
 
     place: Pointer
     keyword: str
-    status: str  # "enforced", "annotation" or "refused"
+    status: str  # "enforced", "annotation" or "refused"; of a rule "unused"
     reason: str
     over_limit: bool = False
 

@@ -76,7 +76,7 @@ class ObjectFrames:
     def _key_start(self) -> _KeyStart:
         machine, limits = self._compiler.machine, self._compiler.expander.limits
         live, classes, names = self.names.live_classes, self.names.classes, self.names.sorted
-        if live and not (len(classes) == 1 and classes[0].language is None):
+        if live and any(c.language is not None for c in classes):
             automata = [
                 (Language.anything() if c.language is None else c.language).automaton(limits) if live >> j & 1 else None
                 for j, c in enumerate(classes)

@@ -1,13 +1,13 @@
 r"""Unicode properties for `\p{...}`, by the exact names of ECMA-262 (sections 22.2.1 and 22.2.2.9, `UnicodeMatchProperty`).
 
-The characters are in `unicode_tables/properties.txt`, which says from which version of Unicode they are: not in the tables of the running
+The characters are in `unicode_properties.txt`, which says from which version of Unicode they are: not in the tables of the running
 Python, which know no scripts and change with it. Lines are decoded when they are asked for.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from .charset import CharSet, Range
 
@@ -36,7 +36,7 @@ def unicode_property(name: str, value: str | None = None) -> CharSet | None:
 @cache
 def _lines() -> dict[tuple[str, str], str]:
     """The ranges as written, by kind and name."""
-    text = (resources.files(__package__) / "unicode_tables" / "properties.txt").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("unicode_properties.txt").read_text(encoding="utf-8")
     lines: dict[tuple[str, str], str] = {}
     for line in text.splitlines():
         if not line.startswith("#"):

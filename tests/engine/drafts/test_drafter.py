@@ -21,7 +21,7 @@ def drafter(*, habits=None, ngrams=None, num_ngram_drafts=5) -> Drafter:
 def known(**places: int) -> Habits:
     habits = Habits()
     for place, token in places.items():
-        for _ in range(2):
+        for _ in range(3):
             habits.learn(int(place[1:]), token)
     return habits
 

@@ -2,32 +2,37 @@ from __future__ import annotations
 
 import gc
 
+import pytest
 from engine_fakes import Script
 
 from formcast.engine.drafts import habits as module
 from formcast.engine.drafts.habits import HabitBook, Habits
 
 
-def test_a_habit_is_known_once_it_was_repeated():
+def taught(*tokens: int) -> Habits:
     habits = Habits()
-    assert habits.expect("p") is None
-    habits.learn("p", 5)
-    assert habits.expect("p") is None
-    habits.learn("p", 5)
-    assert habits.expect("p") == 5 and habits.expect("q") is None
+    for token in tokens:
+        habits.learn("p", token)
+    return habits
 
 
-def test_one_exception_does_not_break_a_firm_habit_and_two_do():
-    habits = Habits()
-    for _ in range(9):
-        habits.learn("p", 5)
-    habits.learn("p", 6)
-    assert habits.expect("p") == 5
-    habits.learn("p", 6)
-    assert habits.expect("p") is None
-    habits.learn("p", 6)
-    habits.learn("p", 6)
-    assert habits.expect("p") == 6
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [
+        ([], None),
+        ([5], None),
+        ([5, 5], None),
+        ([5, 5, 5], 5),
+        ([5, 5, 5, 6], None),
+        ([5] * 20 + [6], None),
+        ([5] * 20 + [6, 5], 5),  # a firm habit comes back soon
+        ([5] * 20 + [6, 6, 6, 6], 6),
+        ([5, 6] * 20, None),
+    ],
+)
+def test_a_habit_is_known_once_it_was_repeated_and_doubted_after_an_exception(tokens, expected):
+    assert taught(*tokens).expect("p") == expected
+    assert taught(*tokens).expect("q") is None
 
 
 def test_places_are_bounded(monkeypatch):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from formcast import GrammarError, LimitError, Limits
+from formcast import Grammar, GrammarError, LimitError, Limits
 from formcast.grammar.cfg import compile_cfg, inspect_grammar, parse_ebnf, parse_gbnf
 
 
@@ -69,6 +69,10 @@ GBNF = [
     Case('root ::= x{3,5}\nx ::= "(" x ")" | "a"', ["aaa", "(a)aa((a))a"], ["aa", "aaaaaa", "(aaa)"]),
     Case('root ::= (x x?){2}\nx ::= "(" x ")" | "a"', ["aa", "aaaa", "(a)a(a)"], ["a", "aaaaa"]),
     Case('root ::=\n  "a"\n  | "b" |\n "c"\nother-rule_2 ::= "d"', ["a", "b", "c"], ["d", ""]),
+    Case('root ::= "i" root ("e" root)? | "x"', ["x", "ix", "iixex", "iixexex"], ["", "i", "xe", "ixexex"]),
+    Case('root ::= [ab] root [ab] | ""', ["", "ab", "aabb"], ["a", "aba"]),
+    Case('root ::= ([0-9] ","?)+', ["1", "1,", "1,23"], ["", ",", "1,,2"]),
+    Case('root ::= "" | "a" root', ["", "a", "aaa"], ["b", "ab"]),
 ]
 
 EBNF = [
@@ -85,6 +89,19 @@ EBNF = [
     Case("root ::= line+\nline ::= word (' ' word)* '\\n' | 'if ' word (' ' word)* '\\n'\nword ::= [a-z]+", ["if a b\nc d\n", "if if\n", "x\n"], ["A\n", "if \n", "a"]),
     Case("root ::= s s s | s s | 'a' s\ns ::= 'a' s 'b' | ''", ["", "ab", "aabbab", "aab", "ababab", "a"], ["b", "aaab", "abababab"]),
     Case("root ::= 'a'{2,3}{2}", ["aaaa", "aaaaa", "aaaaaa"], ["aaa", "aaaaaaa"]),
+    Case("root ::= e\ne ::= e ('+' | '-') t | t\nt ::= t '*' f | f\nf ::= '(' e ')' | [0-9]", ["1", "1+2*3", "(1-2)*3"], ["", "1+", "(1", "12"]),
+    Case("root ::= ('a' | 'b' root 'c')*", ["", "aa", "bac", "babcca"], ["b", "bc c", "abca b"]),
+    Case("root ::= [#x30-#x39]{2} ':' [#x30-#x39]{2}", ["12:30"], ["1:30", "12:3", "12-30"]),
+    Case("root ::= [^#x20-#x7E]+", ["é日😀", "\t"], ["", "a", "éa"]),
+    Case("root ::= 'a' root? 'b'?", ["a", "ab", "aab", "aabb"], ["", "b", "abb", "aba"]),
+    Case("root ::= ([a-z]+ - ('do' | 'if')) '.'", ["d.", "dot.", "i.", "iff."], ["do.", "if.", "."]),
+    Case("root ::= '<' name '>' content '</' name '>'\nname ::= [a-z]+\ncontent ::= ([^<] | root)*", ["<a></b>", "<a>x<b>y</b></a>"], ["<a>", "<a><b></a>", "<></>"]),
+    Case("root ::= row ('\\n' row)*\nrow ::= cell (',' cell)*\ncell ::= [^,#xA]*", ["", "a,b", "a\nb,,c\n"], []),
+    Case("root ::= 'x'{0} 'y'{1} 'z'{0,1}", ["y", "yz"], ["xy", "yzz", ""]),
+    Case("root ::= p\np ::= 'a' p 'a' | 'b' p 'b' | 'c'", ["c", "aca", "abcba"], ["", "ac", "abcab"]),
+    Case("root ::= x y\nx ::= x 'a' | ''\ny ::= 'a' y | 'b'", ["b", "aaab"], ["", "a", "ba"]),
+    Case("root ::= 'a'+ 'b'+ | 'c' root 'c'", ["ab", "aabb", "cabc"], ["a", "cab", "abc"]),
+    Case("root ::= /* nothing */ ( /* none */ 'a' # end\n)", ["a"], ["", "aa"]),
 ]  # fmt: skip
 
 
@@ -176,6 +193,15 @@ def test_rules_without_a_part_in_any_sentence_are_reported_and_harmless(acceptor
     assert accepts("a") and accepts("x")
     machine, start = compile_cfg(grammar)
     assert machine.run(start, b"b") < 0  # the alternative that never ends is not begun
+
+
+def test_a_grammar_explains_which_rules_are_in_no_text():
+    text = "root ::= 'a' | 'b' loop\nloop ::= 'c' loop\nlone ::= 'd'"
+    found = {(one.keyword, one.status): one.reason for one in Grammar.ebnf(text).explain()}
+    assert found == {("loop", "unused"): "no finite text is derived from it", ("lone", "unused"): "the rule root never leads to it"}
+    lark = Grammar.lark('start: "a" | "b" loop\nloop: "c" loop\nlone: other\nother: "d"\nt{x}: x')
+    assert [one.keyword for one in lark.explain()] == ["loop", "lone", "other", "t"]
+    assert Grammar.gbnf('root ::= "a"').explain() == []
 
 
 @pytest.mark.parametrize("parse", [parse_gbnf, parse_ebnf])

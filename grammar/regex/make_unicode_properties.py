@@ -1,7 +1,7 @@
-"""Writes `properties.txt`: the Unicode properties that ECMA-262 names, with their characters.
+"""Writes `unicode_properties.txt`: the Unicode properties that ECMA-262 names, with their characters.
 
-Run by hand when Unicode changes: `python grammar/regex/unicode_tables/make.py`. Needs `node`, which knows the characters, and fontTools,
-which knows the names of scripts. Not part of the package.
+Run by hand when Unicode changes: `python -m formcast.grammar.regex.make_unicode_properties`. Needs `node`, which knows the characters, and
+fontTools, which knows the names of scripts.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ import json
 import subprocess
 from pathlib import Path
 
-from fontTools.unicodedata import Scripts  # pyright: ignore[reportMissingImports]
-
 _HEADER = """\
 # Unicode {version}: properties of characters, by the names of ECMA-262 (tables "Non-binary Unicode property aliases" and following).
 # Data derived from the Unicode Character Database, copyright (c) 1991-2026 Unicode, Inc., under the Unicode License v3
-# (https://www.unicode.org/license.txt). Made by make.py.
+# (https://www.unicode.org/license.txt). Made by make_unicode_properties.py.
 #
 # gc, sc, scx or bin; names, separated by commas; ranges in base 36, each as the gap after the one before and, if it is longer than one
 # character, a comma and the number of further characters. A script without a line scx has the same characters there.
@@ -81,6 +79,8 @@ def _line(kind: str, names: str, ranges: list[list[int]]) -> str:
 
 
 def main() -> None:
+    from fontTools.unicodedata import Scripts  # pyright: ignore[reportMissingImports]
+
     scripts = [",".join(dict.fromkeys((name, code))) for code, name in sorted(Scripts.NAMES.items())]
     extra = {"Coptic,Copt": "Coptic,Copt,Qaac", "Inherited,Zinh": "Inherited,Zinh,Qaai"}
     scripts = [extra.get(names, names) for names in scripts]
@@ -95,7 +95,7 @@ def main() -> None:
         for kind, names, key in wanted
         if found[key] is not None and not (kind == "scx" and found[key] == found[key.replace("scx=", "sc=")])
     ]
-    path = Path(__file__).parent / "properties.txt"
+    path = Path(__file__).parent / "unicode_properties.txt"
     path.write_text(_HEADER.format(version=answer["version"]) + "\n".join(lines) + "\n", encoding="utf-8")
 
 

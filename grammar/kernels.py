@@ -877,13 +877,9 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 continue
             result = np.int32(DEAD)
             if kind == VALUE:
-                count = begin_value(
-                    nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count
-                )
+                count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
             elif kind in (ARRAY_OPEN, ARRAY_AFTER):
-                count = step_array(
-                    nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count
-                )
+                count = step_array(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count)
             elif kind == COLON:
                 if byte == 58:
                     count = step_colon(nodes, buckets, table, transitions, header, node, out, count)

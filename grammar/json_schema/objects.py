@@ -149,7 +149,6 @@ class ObjectFrames:
         seen = frozenset(self.names.sorted[i] for i in ones(at.progress.seen))
         return not endings <= {_ending(rival, seen) for rival in at.rivals}
 
-
     def _equal_for_sure(self, after: _At, name: str) -> tuple[Value, ...]:
         """Values of the member `name` with which the object could only become one of the rivals."""
         if self._endings(after.progress, len(after.rivals)) is None:

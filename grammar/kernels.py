@@ -961,15 +961,11 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 continue
             result = np.int32(DEAD)
             if kind == VALUE:
-                count = begin_value(
-                    nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count
-                )
+                count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
             elif (byte == 93 and kind in (ARRAY_OPEN, ARRAY_AFTER)) or (byte == 125 and kind in (OBJECT_OPEN, OBJECT_AFTER)):
                 count = close_value(nodes, table, frames, header, node, out, count)
             elif kind in (ARRAY_OPEN, ARRAY_AFTER):
-                count = step_array(
-                    nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count
-                )
+                count = step_array(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count)
             elif kind == COLON:
                 if byte == 58:
                     count = step_colon(nodes, buckets, table, transitions, header, node, out, count)

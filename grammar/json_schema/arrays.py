@@ -234,7 +234,6 @@ def array_needs(expander: Expander, shape: ArrayShape) -> list[list[Node]]:
     return [list(needs) for needs in answers]
 
 
-
 def array_endings(
     expander: Expander, shape: ArrayShape, at: _At | None, used: tuple[Value, ...], cap: int
 ) -> frozenset[tuple[Value, ...]] | None:

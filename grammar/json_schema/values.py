@@ -19,9 +19,7 @@ _MAX_EXPONENT_DIGITS = 1_000
 _MAX_DEPTH = 200
 _FAR = 900  # decimal places
 _TINY = Decimal(f"1e-{_FAR}")
-_NEAR = NumberSet.range(minimum=-(10**_FAR), maximum=10**_FAR) & (
-    NumberSet.literal(0) | ~NumberSet.range(minimum=-_TINY, maximum=_TINY)
-)
+_NEAR = NumberSet.range(minimum=-(10**_FAR), maximum=10**_FAR) & (NumberSet.literal(0) | ~NumberSet.range(minimum=-_TINY, maximum=_TINY))
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -691,8 +691,10 @@ class Machine:
 
     @property
     def is_half_full(self) -> bool:
-        """Whether half of `max_nodes` or `max_states` is used."""
-        return 2 * int(self.header[H_NODES]) > self.limits.max_nodes or 2 * self._num_rows > self.limits.max_states
+        """Whether half of `max_nodes` or `max_states`, or of the budget of a leaf, is used."""
+        if 2 * int(self.header[H_NODES]) > self.limits.max_nodes or 2 * self._num_rows > self.limits.max_states:
+            return True
+        return any(getattr(owner, "is_worn", False) for owner in tuple(self._held))
 
 
 _BASE_BYTES = 150_000  # of a grammar without any state: arrays, schema, expander

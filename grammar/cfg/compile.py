@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ..languages import CharAutomaton
 from ..limits import Limits
 from ..machine import Element, ForkParts, Machine, PositionParts
 from ..machine_layout import FORK, LEAF, POSITION
 from ..regex import CharSet, Language
-from ..regex.charset import NO_CHARS
 from ..structural_tag.symbols import SymbolTable
 from ..whitespace import Whitespace
 from .embedded import EmbeddedReader, JsonReader, TokenReader, token_ids_of
@@ -80,19 +79,15 @@ class _Compiler:
         following = following_terminals(grammar)
         if following is None:
             return
-        unions: dict[int, CharSet] = {}
         for reader, terminals in zip(self._readers, following, strict=True):
-            if terminals not in unions:
-                unions[terminals] = self._first_of(terminals)
-            reader.settle(unions[terminals])
+            reader.settle(self._firsts(terminals))
 
-    def _first_of(self, terminals: int) -> CharSet:
-        result = NO_CHARS
+    def _firsts(self, terminals: int) -> Iterator[CharSet]:
+        """What each terminal of a bit set can begin with."""
         while terminals:
             lowest = terminals & -terminals
-            result = result | self._readers[lowest.bit_length() - 1].first()
+            yield self._readers[lowest.bit_length() - 1].first()
             terminals ^= lowest
-        return result
 
     def run(self) -> tuple[Machine, int]:
         sentence = self._places.sentence()

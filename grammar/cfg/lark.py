@@ -58,6 +58,7 @@ class _Builder:
         self._rules: dict[str, Rule] = {}
         self._names: dict[_Instance, str] = {}
         self._todo: list[_Instance] = []
+        self._checked: set[str] = set()  # patterns that are well formed and match no empty text
         self._embedded: dict[Nested | NamedTokens, Embedded] = {}
         self._num_uses = 0
 
@@ -140,9 +141,10 @@ class _Builder:
         return found
 
     def _lexeme(self, pattern: PatternText, name: str, position: int | None) -> Lexeme:
-        if pattern.literal is None or not pattern.literal:
+        if not pattern.literal and pattern.regexp not in self._checked:
             try:
                 check_never_empty(parse_ordered(pattern.regexp, self._limits))
+                self._checked.add(pattern.regexp)
             except GrammarError as error:
                 raise type(error)(f"{error.reason} (terminal {name})", position=position) from error
         return Lexeme(pattern=pattern.regexp, literal=pattern.literal, name=name, position=position)

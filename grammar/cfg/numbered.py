@@ -13,8 +13,8 @@ from ..errors import LimitError
 from ..limits import Limits
 from .horn import closure
 from .ir import Alternative, Atom, ContextFreeGrammar, Embedded, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
-from .regular import Folded, fits, fold_symbol, join, regular_rules, size_of, unite
-from .wellformed import Productive
+from .regular import Folded, fits, fold_symbol, join, size_of, unite
+from .wellformed import productive_in
 
 Production = tuple[int, ...]
 
@@ -149,8 +149,8 @@ class _Numbering:
     def __init__(self, grammar: ContextFreeGrammar, limits: Limits):
         self._grammar = grammar
         self._result = NumberedGrammar(limits)
-        self._folded = regular_rules(grammar.rules)
-        self._productive = Productive(grammar, self._folded, limits)
+        self._productive = productive_in(grammar, limits)
+        self._folded = self._productive.folded
         self._numbers: dict[str, int] = {}
         self._padded: dict[int, int] = {}
         self._todo: list[Rule] = []

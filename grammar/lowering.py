@@ -374,14 +374,13 @@ class Lowering:
     def _fill_boundary(self, q: int, targets: np.ndarray) -> int:
         edges = self._automaton.edges(q)
         flags = F_BOUNDARY
-        rows: dict[int, int] = {}
+        found: dict[int, int] = {}
         for lo, hi, target in edges:
             if lo >= 0x80:
                 break
-            row = rows.get(target)
-            if row is None:
-                row = rows[target] = self._target(target)
-            targets[lo : min(hi, 0x7F) + 1] = row
+            if target not in found:
+                found[target] = self._target(target)
+            targets[lo : min(hi, 0x7F) + 1] = found[target]
         if edges and edges[-1][1] >= 0x80:
             leads, rows = self._leads(tuple(e for e in edges if e[1] >= 0x80))
             targets[leads] = rows

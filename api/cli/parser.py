@@ -95,6 +95,11 @@ def _serve(commands: Any) -> None:
         choices=("hermes", "llama3_json", "pythonic", "mistral", "function", "json"),
         help="how the model writes tool calls (what its chat template uses)",
     )
+    parser.add_argument(
+        "--reasoning-parser",
+        choices=("qwen3", "deepseek_r1", "deepseek_v3", "glm45", "mistral", "seed_oss", "none"),
+        help="how the model sets its thoughts off (what its chat template uses)",
+    )
     parser.add_argument("--max-request-bytes", type=_positive, default=8 << 20, metavar="N", help="largest request body (%(default)s)")
     parser.add_argument(
         "--shutdown-timeout", type=_seconds, default=2.0, metavar="S", help="time for running answers at the end (%(default)s s)"

@@ -37,7 +37,8 @@ class LLM:
     Args:
         model: alias, folder, `.gguf` file or Hugging Face id; fetched on first use.
         dtype: of weights and activations; "auto" is what suits the device.
-        quantization: "int8" is faster on a CPU, with slightly other results.
+        quantization: "int8" is faster on a CPU, with slightly other results; "none" computes with the weights as they are. None is
+            "int8" for weights that are stored in 8 bits or fewer, unless `dtype` names a type.
         max_model_len: most tokens of prompt and answer together; None is what the model allows and memory holds.
         max_num_seqs: most requests that run at the same time.
         gpu_memory_utilization: share of a GPU's memory that may be used.

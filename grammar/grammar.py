@@ -38,6 +38,10 @@ class Compiled:
     start: int
 
 
+# With the budgets, and ids by name of the special tokens of the vocabulary that it is for, if there is one.
+Build = Callable[[Limits, Mapping[str, int] | None], Compiled]
+
+
 class Grammar:
     """A constraint on text. Make one with the constructors below; each checks its input and raises `GrammarError` for
     whatever cannot be enforced exactly.
@@ -47,7 +51,7 @@ class Grammar:
         key: text that is equal for grammars of equal meaning and options; caches are keyed by it.
     """
 
-    def __init__(self, kind: str, key: str, build: Callable[[Limits], Compiled], findings: Callable[[], list[Finding]] | None = None):
+    def __init__(self, kind: str, key: str, build: Build, findings: Callable[[], list[Finding]] | None = None):
         self.kind = kind
         self.key = key
         self._build = build
@@ -102,7 +106,7 @@ class Grammar:
         any_order = property_order == "any"
         warm = {limits: expander}  # the first automaton starts from what the check has expanded
 
-        def build(limits: Limits) -> Compiled:
+        def build(limits: Limits, _tokens: object) -> Compiled:
             expander = warm.pop(limits, None) or Expander(document, limits)
             return Compiled(*compile_schema(expander, spaces, any_order=any_order))
 
@@ -202,8 +206,8 @@ class Grammar:
 
         parsed = parse(text, start, None)
 
-        def build(limits: Limits) -> Compiled:
-            return Compiled(*compile_cfg(parsed, limits))
+        def build(limits: Limits, special_tokens: Mapping[str, int] | None) -> Compiled:
+            return Compiled(*compile_cfg(parsed, limits, special_tokens))
 
         def findings() -> list[Finding]:
             found = inspect_grammar(parsed)
@@ -239,7 +243,7 @@ class Grammar:
         if language.is_empty(Limits()):
             raise GrammarError("no text satisfies the constraint")
 
-        def build(limits: Limits) -> Compiled:
+        def build(limits: Limits, _tokens: object) -> Compiled:
             machine = Machine(limits=limits)
             return Compiled(machine, machine.start_of_text(leaf_row(machine, language.automaton(limits))))
 
@@ -257,7 +261,7 @@ class Grammar:
             GrammarError: the constraint admits nothing.
             LimitError: a budget is reached.
         """
-        return self._build(limits or Limits())
+        return self._build(limits or Limits(), special_tokens)
 
     def accepts(self, text: str) -> bool:
         """Whether `text` as a whole satisfies the constraint."""

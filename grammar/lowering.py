@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -60,6 +60,18 @@ _LEADS = [
     *((0xE0 | k, 2, max(k << 12, 0x800), (k << 12) | 0xFFF) for k in range(16)),
     *((0xF0 | k, 3, max(k << 18, 0x10000), min((k << 18) | 0x3FFFF, MAX_CODE_POINT)) for k in range(5)),
 ]
+
+
+def _alike(lead: tuple[int, int, int, int]) -> tuple[int, int, int, bool]:
+    """What lead bytes have in common: bytes after them, code points relative to the first one that such a byte can begin, and whether
+    these are characters only."""
+    _, left, lo, hi = lead
+    base = lo & -(1 << (6 * left))
+    return left, lo - base, hi - base, hi < _SURROGATES[0] or lo > _SURROGATES[1]
+
+
+# Leads side by side that are alike: where all their characters lead to one state, they need one row.
+_LEAD_RUNS = [(alike[:3], list(run)) for alike, run in groupby(_LEADS, _alike)]
 
 
 class _AnyString:
@@ -186,6 +198,7 @@ class Lowering:
         store_bits: Callable[[int, int], int] | None = None,
     ):
         self._automaton = automaton
+        self._find_run = automaton.run if isinstance(automaton, HasRuns) else None
         self._json = json
         self._tidy = tidy
         self._keys = keys
@@ -200,6 +213,11 @@ class Lowering:
     @property
     def num_rows(self) -> int:
         return len(self._owned)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether half of a budget is used up, so that others should rather have a new one."""
+        return 2 * self.num_rows > self._max_rows or getattr(self._automaton, "is_worn", False)
 
     def start_row(self) -> int:
         return self.boundary(self._automaton.start)
@@ -325,11 +343,13 @@ class Lowering:
 
     def _store_run(self, q: int, stored: np.ndarray) -> int:
         """Notes which characters can come many times over although each of them leads to another row. Answers flags."""
-        run = self._automaton.run(q) if isinstance(self._automaton, HasRuns) else None
+        run = self._find_run(q) if self._find_run is not None else None
         if run is None:
             return 0
         inside = np.zeros(0x80, np.bool_)
         for lo, hi in run.ranges:
+            if lo >= 0x80:
+                break
             inside[lo : hi + 1] = True
         if self._json:
             inside[:0x20] = inside[0x22] = inside[0x5C] = False
@@ -359,10 +379,13 @@ class Lowering:
     def _fill_boundary(self, q: int, targets: np.ndarray) -> int:
         edges = self._automaton.edges(q)
         flags = F_BOUNDARY
+        found: dict[int, int] = {}
         for lo, hi, target in edges:
             if lo >= 0x80:
                 break
-            targets[lo : min(hi, 0x7F) + 1] = self._target(target)
+            if target not in found:
+                found[target] = self._target(target)
+            targets[lo : min(hi, 0x7F) + 1] = found[target]
         if edges and edges[-1][1] >= 0x80:
             leads, rows = self._leads(tuple(e for e in edges if e[1] >= 0x80))
             targets[leads] = rows
@@ -391,36 +414,40 @@ class Lowering:
         if known is None:
             leads: list[int] = []
             rows: list[int] = []
-            whole: dict[tuple[int, int, int], int] = {}  # rows after leads all of whose characters go to one state
             at = 0
-            for lead, left, lo, hi in _LEADS:
-                while at < len(wide) and wide[at][1] < lo:
+            for (left, low, high), run in _LEAD_RUNS:
+                while at < len(wide) and wide[at][1] < run[0][2]:
                     at += 1
-                if at == len(wide) or wide[at][0] > hi:
-                    continue
-                base = lo & -(1 << (6 * left))
+                if at == len(wide):
+                    break
                 first, last, target = wide[at]
-                if first <= lo and last >= hi:
-                    key = (lo - base, hi - base, target)
-                    if key not in whole:
-                        whole[key] = self._row(_Middle(left, (key,)))
-                    rows.append(whole[key])
-                else:
-                    segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide[at:] if a <= hi)
-                    rows.append(self._row(_Middle(left, segments)))
-                leads.append(lead)
+                if first <= run[0][2] and last >= run[-1][3]:
+                    leads.extend([lead for lead, _, _, _ in run])
+                    rows.extend([self._row(_Middle(left, ((low, high, target),)))] * len(run))
+                    continue
+                for lead, _, lo, hi in run:
+                    while at < len(wide) and wide[at][1] < lo:
+                        at += 1
+                    if at < len(wide) and wide[at][0] <= hi:
+                        base = lo - low
+                        segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide[at:] if a <= hi)
+                        leads.append(lead)
+                        rows.append(self._row(_Middle(left, segments)))
             known = self._lead_rows[wide] = leads, rows
         return known
 
     def _fill_middle(self, key: _Middle, targets: np.ndarray) -> None:
         size = 1 << (6 * (key.left - 1))
-        rows: dict[Segments, int] = {}
-        for k in range(64):
+        split: set[int] = set()  # bytes after which it depends on the next one where a character leads
+        for lo, hi, target in key.segments:
+            first, last = -(-lo // size), (hi + 1) // size
+            if first < last:
+                row = self._target(target) if key.left == 1 else self._row(_Middle(key.left - 1, ((0, size - 1, target),)))
+                targets[0x80 + first : 0x80 + last] = row
+            split.update(k for k in (lo // size, hi // size) if not first <= k < last)
+        for k in split:
             part = _clip(key.segments, k * size, (k + 1) * size - 1)
-            if part:
-                if part not in rows:
-                    rows[part] = self._target(part[0][2]) if key.left == 1 else self._row(_Middle(key.left - 1, part))
-                targets[0x80 | k] = rows[part]
+            targets[0x80 + k] = self._row(_Middle(key.left - 1, part))
 
     def _escapable(self, q: int) -> Segments:
         """Edges of `q` that an escape may spell."""

@@ -203,7 +203,8 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("engine")
     group.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16", "float16"))
-    group.add_argument("--quantization", choices=("int8",), help="8-bit weights on a CPU: faster, with slightly other results")
+    message = "8-bit weights on a CPU: faster, with slightly other results (as the model's are stored)"
+    group.add_argument("--quantization", choices=("int8", "none"), help=message)
     group.add_argument("--max-model-len", type=_positive, metavar="N", help="most tokens of prompt and answer together")
     group.add_argument("--max-num-seqs", type=_positive, metavar="N", help="most requests that run at the same time")
     group.add_argument("--max-num-batched-tokens", type=_positive, metavar="N", help="most tokens computed in one step")

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+
 from ..languages import CharAutomaton
 from ..limits import Limits
-from ..machine import Machine, PositionParts
+from ..machine import Element, ForkParts, Machine, PositionParts
+from ..machine_layout import FORK, LEAF, POSITION
 from ..regex import CharSet, Language
-from ..regex.charset import NO_CHARS
+from ..structural_tag.symbols import SymbolTable
+from ..whitespace import Whitespace
+from .embedded import EmbeddedReader, JsonReader, TokenReader, token_ids_of
 from .follows import following_terminals
 from .guards import Guards
-from .ir import ContextFreeGrammar
-from .lexemes import reader_of
+from .ir import ContextFreeGrammar, Embedded, JsonValue, Lexeme, SpecialToken, Terminal
+from .lexemes import Reader, reader_of
 from .numbered import NumberedGrammar, number_symbols
 from .outcomes import Outcomes
-from .places import Leaf, Places, Position
+from .places import Leaf, Path, Places, Position
 
 
-def compile_cfg(grammar: ContextFreeGrammar, limits: Limits | None = None) -> tuple[Machine, int]:
-    """A fresh automaton and its state before any text.
+def compile_cfg(
+    grammar: ContextFreeGrammar, limits: Limits | None = None, special_tokens: Mapping[str, int] | None = None
+) -> tuple[Machine, int]:
+    """A fresh automaton and its state before any text. `special_tokens`: ids by name, of the vocabulary it is for.
 
     Nothing is built before a text reaches it, except what decides that no alternative leads nowhere: linear in the size of a grammar
     without lexemes; with them, their automata and which of them can follow each other.
@@ -27,54 +35,73 @@ def compile_cfg(grammar: ContextFreeGrammar, limits: Limits | None = None) -> tu
         LimitError: a budget is reached, here or later in a step.
     """
     limits = limits or Limits()
-    return _Compiler(grammar, Machine(limits=limits), limits).run()
+    whitespace = Whitespace.policy("bounded") if any(isinstance(part, JsonValue) for part in grammar.embedded()) else None
+    return _Compiler(grammar, Machine(whitespace, limits), SymbolTable(special_tokens), limits).run()
 
 
-def compile_part(grammar: ContextFreeGrammar, machine: Machine, limits: Limits) -> tuple[int | None, bool]:
-    """A grammar as a part of a larger one: the value of the place before it in `machine` (None if it reads nothing), and whether it
-    may read nothing. Raises what `compile_cfg` raises."""
-    return _Compiler(grammar, machine, limits).part()
+def compile_part(
+    grammar: ContextFreeGrammar, machine: Machine, symbols: SymbolTable, limits: Limits
+) -> tuple[tuple[Element, ...], bool]:
+    """A grammar as a part of a larger one: what reads a text of it that is not empty, in `machine`, and whether it may be empty. Raises
+    what `compile_cfg` raises."""
+    return _Compiler(grammar, machine, symbols, limits).part()
 
 
 class _Compiler:
-    def __init__(self, grammar: ContextFreeGrammar, machine: Machine, limits: Limits):
+    def __init__(self, grammar: ContextFreeGrammar, machine: Machine, symbols: SymbolTable, limits: Limits):
         self._limits = limits
         self._machine = machine
         numbered = number_symbols(grammar, limits)
-        guards = Guards(limits)
-        self._readers = [reader_of(terminal, guards, limits) for terminal in numbered.terminals]
+        self._symbols = symbols
+        guards = Guards(limits, breaks=any(isinstance(terminal, SpecialToken) for terminal in numbered.terminals))
+        self._readers = [self._reader(terminal, guards) for terminal in numbered.terminals]
+        # Positions begin with leaves, so that everything is a fork where a terminal is something else.
+        self._by_forks = any(isinstance(terminal, JsonValue) for terminal in numbered.terminals)
+        self._forks: dict[Path, int] = {}
         self._settle(numbered)
         self._places = Places(numbered, self._readers, guards, Outcomes(numbered, self._readers, limits))
         self._positions: dict[Position, int] = {}
         self._texts: dict[Leaf, Language | CharAutomaton] = {}
         self._rows: dict[object, int] = {}
 
+    def _reader(self, terminal: Terminal | Lexeme | Embedded, guards: Guards) -> Reader:
+        if isinstance(terminal, JsonValue):
+            return JsonReader(terminal, guards, self._machine)
+        if isinstance(terminal, SpecialToken):
+            found = token_ids_of(terminal, self._symbols)
+            if not isinstance(found, str):
+                return TokenReader(found, guards)
+            terminal = Lexeme(pattern=re.escape(found), literal=found, name=repr(found), position=terminal.position)
+        return reader_of(terminal, guards, self._limits)
+
     def _settle(self, grammar: NumberedGrammar) -> None:
         """Tells each reader what can come after its terminal."""
         following = following_terminals(grammar)
         if following is None:
             return
-        unions: dict[int, CharSet] = {}
         for reader, terminals in zip(self._readers, following, strict=True):
-            if terminals not in unions:
-                unions[terminals] = self._first_of(terminals)
-            reader.settle(unions[terminals])
+            reader.settle(self._firsts(terminals))
 
-    def _first_of(self, terminals: int) -> CharSet:
-        result = NO_CHARS
+    def _firsts(self, terminals: int) -> Iterator[CharSet]:
+        """What each terminal of a bit set can begin with."""
         while terminals:
             lowest = terminals & -terminals
-            result = result | self._readers[lowest.bit_length() - 1].first()
+            yield self._readers[lowest.bit_length() - 1].first()
             terminals ^= lowest
-        return result
 
     def run(self) -> tuple[Machine, int]:
         sentence = self._places.sentence()
-        return self._machine, self._machine.start_of_sentence(None if sentence is None else self._position(sentence))
+        if sentence is None or not self._by_forks:
+            return self._machine, self._machine.start_of_sentence(None if sentence is None else self._position(sentence))
+        ways: list[tuple[Element, ...]] = [(self._fork((sentence,)),), *([()] if sentence.skippable else [])]
+        return self._machine, self._machine.start_of_fork(self._machine.new_value(lambda: ForkParts(ways)))
 
-    def part(self) -> tuple[int | None, bool]:
+    def part(self) -> tuple[tuple[Element, ...], bool]:
         sentence = self._places.sentence()
-        return (None, True) if sentence is None else (self._position(sentence) >> 1, sentence.skippable)
+        if sentence is None:
+            return (), True
+        element = self._fork((sentence,)) if self._by_forks else Element(POSITION, self._position(sentence) >> 1)
+        return (element,), sentence.skippable
 
     def _position(self, position: Position) -> int:
         number = self._positions.get(position)
@@ -86,11 +113,46 @@ class _Compiler:
         alternatives: list[tuple[int, list[int]]] = []
         for leaves, path in self._places.expand(position):
             positions = [self._position(part) for part in path]
-            alternatives.extend((row, positions) for row in self._leaf_rows(leaves))
+            alternatives.extend((element.a, positions) for element in self._leaf_elements(leaves))
         return PositionParts(alternatives)
 
+    # --- with JSON values ------------------------------------------------------------------------------------------
+
+    def _fork(self, path: Path) -> Element:
+        """A path of which something must be read."""
+        number = self._forks.get(path)
+        if number is None:
+            number = self._forks[path] = self._machine.new_value(lambda: ForkParts(self._ways(path)))
+        return Element(FORK, number)
+
+    def _ways(self, path: Path) -> list[tuple[Element, ...]]:
+        """The ways to read a path, with nothing left out that would be nothing: a fork that reads nothing is never pushed."""
+        first, later = path[0], path[1:]
+        if later:
+            return [(self._fork((first,)), *rest) for rest in self._rests(later)] + (self._ways(later) if first.skippable else [])
+        return [
+            (element, *rest)
+            for leaves, after in self._places.expand(first)
+            for element in self._leaf_elements(leaves)
+            for rest in self._rests(after)
+        ]
+
+    def _rests(self, path: Path) -> list[tuple[Element, ...]]:
+        """What can come after an element: the path, or nothing if that may be nothing."""
+        if not path:
+            return [()]
+        return [(self._fork(path),), *([()] if all(position.skippable for position in path) else [])]
+
+    # --- leaves ------------------------------------------------------------------------------------------------------
+
+    def _leaf_elements(self, leaves: tuple[Leaf, ...]) -> list[Element]:
+        """What begins the leaves; plain languages share one row."""
+        readers = dict.fromkeys(self._readers[~leaf.terminal] for leaf in leaves)
+        found = [reader.element for reader in readers if isinstance(reader, EmbeddedReader)]
+        texts = tuple(leaf for leaf in leaves if not isinstance(self._readers[~leaf.terminal], EmbeddedReader))
+        return [*found, *(Element(LEAF, row) for row in self._leaf_rows(texts))]
+
     def _leaf_rows(self, leaves: tuple[Leaf, ...]) -> list[int]:
-        """Rows that begin the leaves; plain languages share one."""
         words = dict.fromkeys(word for leaf in leaves if (word := self._readers[~leaf.terminal].word) is not None)
         languages: dict[Language, None] = {}
         rows: list[int] = []

@@ -12,6 +12,8 @@ the same reason; what they can read counts as extending the match, so that other
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..regex import CharSet
 from ..regex.charset import NO_CHARS
 from ..regex.nodes import EMPTY, EPSILON, KIND_CHARS, KIND_WORDS, Node
@@ -29,12 +31,24 @@ class _TooMuch(Exception):
     """The pattern is no simple one."""
 
 
-def extending_characters(item: Item) -> CharSet | None:
-    """Characters that matter when they follow a match of `item`: inside of a longer match, or to a lookahead. None if a match may end
-    before the longest one does, or if that is not easy to tell."""
+class Extent(NamedTuple):
+    """How far the matches of a pattern reach.
+
+    Attributes:
+        first: characters that a match begins with, or more.
+        extending: characters that matter when they follow a match: inside of a longer match, or to a lookahead.
+    """
+
+    first: CharSet
+    extending: CharSet
+
+
+def extent_of(item: Item) -> Extent | None:
+    """The extent of a pattern; None if a match may end before the longest one does, or if that is not easy to tell."""
     try:
         positions = _Positions(item)
-        return _Pairs(positions).extending
+        first = CharSet.of([one for option in positions.first if option != _END for one in positions.chars[option].ranges])
+        return Extent(first, _Pairs(positions).extending)
     except _TooMuch:
         return None
 

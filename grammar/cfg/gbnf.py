@@ -7,9 +7,8 @@ import re
 from ..errors import GrammarError
 from ..limits import Limits
 from .bnf_reader import BnfReader
-from .ir import Atom, ContextFreeGrammar
-
-_TOKEN = re.compile(r"!?<(\[[0-9]+\]|[^<>\s]+)>")
+from .ir import Atom, ContextFreeGrammar, SpecialToken
+from .written_parts import read_token
 
 
 class _GbnfReader(BnfReader):
@@ -20,9 +19,11 @@ class _GbnfReader(BnfReader):
     escapes = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", '"': '"', "[": "[", "]": "]"}  # noqa: RUF012
 
     def special_atom(self) -> Atom | None:
-        if _TOKEN.match(self.text, self.pos):
-            raise GrammarError("a token of the vocabulary is not supported in a grammar", position=self.pos)
-        return None
+        start = self.pos
+        if self.peek() == "!":
+            raise GrammarError("any token but one is not supported in a grammar", position=start)
+        tokens = read_token(self, named=True)
+        return None if tokens is None else SpecialToken(tokens=tokens, position=start)
 
 
 def parse_gbnf(text: str, root: str = "root", limits: Limits | None = None) -> ContextFreeGrammar:

@@ -20,9 +20,14 @@ ONLY_FREE = frozenset((FREE,))
 
 
 class Guards:
-    """Guards by number."""
+    """Guards by number.
 
-    def __init__(self, limits: Limits):
+    Args:
+        breaks: text may end inside of a sentence, where a special token stands.
+    """
+
+    def __init__(self, limits: Limits, *, breaks: bool = False):
+        self._breaks = breaks
         self._budget = Budget(limits)
         self._limits = limits
         self._nodes: list[Node] = [ANYTHING]
@@ -66,9 +71,11 @@ class Guards:
         return self._nodes[guard].nullable
 
     def lets_pass(self, guard: int, first: CharSet) -> bool:
-        """Whether the guard allows everything that begins with one of these characters."""
+        """Whether the guard allows everything that begins with one of these characters, and the end of the text where that matters."""
         if guard == FREE:
             return True
+        if self._breaks and not self.allows_end(guard):
+            return False
         passing = self._passing.get(guard)
         if passing is None:
             passing = NO_CHARS

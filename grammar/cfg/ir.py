@@ -6,10 +6,12 @@ so that no later step can run out of stack.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ..errors import GrammarError
+from ..json_schema.document import Document
 from ..regex import Language
 
 
@@ -51,6 +53,36 @@ class Lexeme:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SpecialToken:
+    """One of some special tokens.
+
+    Attributes:
+        tokens: their names or ids.
+        position: offset in the grammar text.
+    """
+
+    tokens: tuple[str | int, ...]
+    position: int | None = field(compare=False)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class JsonValue:
+    """A JSON value that a schema admits.
+
+    Attributes:
+        document: the schema, checked.
+        position: offset in the grammar text.
+    """
+
+    document: Document
+    position: int
+
+    def placed(self, error: GrammarError) -> GrammarError:
+        """The error of a schema, placed in the grammar text too."""
+        return type(error)(error.reason, pointer=error.pointer or "", position=self.position, expected=error.expected)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Reference:
     """What a rule derives."""
 
@@ -62,7 +94,7 @@ class Reference:
 class Repeat:
     """`minimum` to `maximum` times one symbol (None = no upper bound)."""
 
-    symbol: Terminal | Lexeme | Reference
+    symbol: Atom
     minimum: int
     maximum: int | None
 
@@ -71,13 +103,14 @@ class Repeat:
 class Difference:
     """Texts of one symbol that another does not have. Both must be regular."""
 
-    whole: Terminal | Lexeme | Reference
-    removed: Terminal | Lexeme | Reference
+    whole: Atom
+    removed: Atom
     position: int
 
 
-Atom = Terminal | Lexeme | Reference
-Symbol = Terminal | Lexeme | Reference | Repeat | Difference
+Embedded = SpecialToken | JsonValue
+Atom = Terminal | Lexeme | Embedded | Reference
+Symbol = Atom | Repeat | Difference
 Alternative = tuple[Symbol, ...]
 
 
@@ -113,3 +146,11 @@ class ContextFreeGrammar:
     start: str
     ignored: tuple[Lexeme, ...] = ()
     unused: tuple[str, ...] = ()
+
+    def embedded(self) -> Iterator[Embedded]:
+        """The JSON values and special tokens in its rules."""
+        for rule in self.rules.values():
+            for symbol in (symbol for alternative in rule.alternatives for symbol in alternative):
+                atom = symbol.symbol if isinstance(symbol, Repeat) else symbol
+                if isinstance(atom, Embedded):
+                    yield atom

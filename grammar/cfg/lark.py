@@ -11,13 +11,14 @@ from typing import NamedTuple
 
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
-from .ir import Atom, ContextFreeGrammar, Lexeme, Reference, Repeat, Rule, Symbol
+from .ir import Atom, ContextFreeGrammar, Embedded, Lexeme, Reference, Repeat, Rule, SpecialToken, Symbol
 from .lark_definitions import MAIN, Definitions, Key
 from .lark_patterns import PatternText
-from .lark_reader import Body, Definition, LarkSymbol, Name, Part, Repeated, Usage, Written, read_lark
+from .lark_reader import Body, Definition, LarkSymbol, NamedTokens, Nested, Part, Repeated, Usage, Value, Written, read_lark
 from .lark_terminals import Terminals
 from .ordered import check_never_empty, parse_ordered
 from .wellformed import check_sentences
+from .written_parts import json_value
 
 Argument = Atom | Key  # a key: a template handed over without arguments
 
@@ -57,6 +58,8 @@ class _Builder:
         self._rules: dict[str, Rule] = {}
         self._names: dict[_Instance, str] = {}
         self._todo: list[_Instance] = []
+        self._checked: set[str] = set()  # patterns that are well formed and match no empty text
+        self._embedded: dict[Nested | NamedTokens, Embedded] = {}
         self._num_uses = 0
 
     def build(self, start: str) -> ContextFreeGrammar:
@@ -127,10 +130,21 @@ class _Builder:
         position = symbol.position if library == MAIN else None
         return self._lexeme(symbol.pattern, repr(symbol.pattern.value), position)
 
+    def embedded(self, symbol: Nested | NamedTokens) -> Embedded:
+        found = self._embedded.get(symbol)
+        if found is None:
+            if isinstance(symbol, Nested):
+                found = json_value(symbol.schema, symbol.position, self._limits)
+            else:
+                found = SpecialToken(tokens=symbol.tokens, position=symbol.position)
+            self._embedded[symbol] = found
+        return found
+
     def _lexeme(self, pattern: PatternText, name: str, position: int | None) -> Lexeme:
-        if pattern.literal is None or not pattern.literal:
+        if not pattern.literal and pattern.regexp not in self._checked:
             try:
                 check_never_empty(parse_ordered(pattern.regexp, self._limits))
+                self._checked.add(pattern.regexp)
             except GrammarError as error:
                 raise type(error)(f"{error.reason} (terminal {name})", position=position) from error
         return Lexeme(pattern=pattern.regexp, literal=pattern.literal, name=name, position=position)
@@ -162,7 +176,7 @@ class _Scope:
             raise GrammarError(f"the template {found.name} needs arguments", position=self._place(symbol.position))
         return found
 
-    def _argument(self, symbol: Name | Written | Usage) -> Argument:
+    def _argument(self, symbol: Value) -> Argument:
         """A value. The arguments of nested templates are found first, without recursion."""
         done: dict[int, Argument] = {}
         stack = [symbol]
@@ -176,6 +190,8 @@ class _Scope:
                 done[id(current)] = self._used(current, tuple(done[id(argument)] for argument in current.arguments))
             elif isinstance(current, Written):
                 done[id(current)] = self._builder.written(current, self._library)
+            elif isinstance(current, Nested | NamedTokens):
+                done[id(current)] = self._builder.embedded(current)
             else:
                 done[id(current)] = self._named(current.name, current.position)
             stack.pop()

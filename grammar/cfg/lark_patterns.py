@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 from ..errors import GrammarError
 from ..limits import Limits
@@ -39,7 +40,7 @@ class PatternText:
         """The only text that matches, if it is known to be the only one."""
         return self.value if self.is_string and not self.flags else None
 
-    @property
+    @cached_property
     def regexp(self) -> str:
         """As a regular expression that brings its flags along."""
         text = re.escape(self.value) if self.is_string else self.value

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import Any
 
 from ..errors import GrammarError
 from ..limits import Limits
 from .lark_patterns import PatternText, literal_pattern, range_pattern
 from .reader import BodyBuilder, Cursor
+from .written_parts import read_json, read_token
 
 _IGNORED = re.compile(r"(?:[ \t]+|\s*//[^\n]*|\s*#[^\n]*|\\ *\n)*")
 _LINE_END = re.compile(r"(?:\r?\n)+\s*")
@@ -54,6 +56,22 @@ class Usage:
     position: int
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nested:
+    """A JSON Schema, read."""
+
+    schema: Any
+    position: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NamedTokens:
+    """One of some special tokens, by names or ids."""
+
+    tokens: tuple[str | int, ...]
+    position: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Part:
     """A group of the same definition, by its index in `parts`."""
@@ -70,8 +88,8 @@ class Repeated:
     high: int | None
 
 
-Value = Name | Written | Usage
-LarkSymbol = Name | Written | Usage | Part | Repeated
+Value = Name | Written | Usage | Nested | NamedTokens
+LarkSymbol = Value | Part | Repeated
 Body = tuple[tuple[LarkSymbol, ...], ...]
 
 
@@ -238,6 +256,9 @@ class _LarkReader(Cursor):
     def _declare(self) -> None:
         while True:
             position = self.pos
+            if read_token(self, named=False) is not None:
+                self._skip()
+                continue
             name = self.match(_NAME)
             if name is None:
                 break
@@ -394,6 +415,12 @@ class _LarkReader(Cursor):
         regexp = self.match(_REGEXP)
         if regexp is not None:
             return Written(pattern=literal_pattern(regexp, start), position=start)
+        if self.take("%json"):
+            self._skip()
+            return Nested(schema=read_json(self), position=start)
+        tokens = read_token(self, named=False)
+        if tokens is not None:
+            return NamedTokens(tokens=tokens, position=start)
         raise self.error("a name", "a string", "a regular expression", "(", "[", "|", closer or "the end of the line")
 
     def _arguments(self) -> tuple[Value, ...]:

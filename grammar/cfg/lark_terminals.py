@@ -6,7 +6,7 @@ from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from .lark_definitions import MAIN, Definitions, Key, names_in
 from .lark_patterns import PatternText, any_of, in_sequence, repeated
-from .lark_reader import Body, Definition, LarkSymbol, Name, Part, Repeated, Usage, Written, is_terminal_name
+from .lark_reader import Body, Definition, LarkSymbol, Name, NamedTokens, Nested, Part, Repeated, Usage, Written, is_terminal_name
 
 
 class Terminals:
@@ -78,6 +78,8 @@ class Terminals:
             return parts[symbol.index]
         if isinstance(symbol, Written):
             return symbol.pattern
+        if isinstance(symbol, Nested | NamedTokens):
+            raise GrammarError("JSON values and special tokens stand in rules, not in terminals", position=symbol.position)
         assert isinstance(symbol, Name)
         return self._patterns[self._definitions.find(library, symbol.name, symbol.position)]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from functools import cached_property
 
 from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton, Edge
@@ -10,7 +12,7 @@ from ..limits import Limits
 from ..regex import CharSet, Language
 from ..regex.charset import NO_CHARS
 from ..regex.nodes import ANYTHING, Node
-from .extents import extending_characters
+from .extents import extent_of
 from .guards import FREE, ONLY_FREE, Guards
 from .ir import Lexeme, Terminal
 from .ordered import OrderedMatcher, check_never_empty, parse_ordered
@@ -25,7 +27,7 @@ class Reader(ABC):
 
     word: str | None = None
 
-    def settle(self, following: CharSet) -> None:  # noqa: B027 (most readers need not know)
+    def settle(self, following: Iterable[CharSet]) -> None:  # noqa: B027 (most readers need not know)
         """Tells which characters can come right after the terminal: where none of them makes a match longer, no guard is needed."""
 
     @abstractmethod
@@ -101,11 +103,12 @@ class _PatternReader(Reader):
         self._lexeme = lexeme
         self._guards = guards
         self._limits = limits
-        self._language: Language | None = None  # where the terminal may be read like any regular language
+        self._is_settled = False  # the terminal may be read like any regular language
         try:
             self._item = parse_ordered(lexeme.pattern, limits)
             check_never_empty(self._item)
-            self._matcher = OrderedMatcher(self._item, limits)
+            self._extent = extent_of(self._item)
+            self._own_matcher = OrderedMatcher(self._item, limits) if self._extent is None else None
         except GrammarError as error:
             raise self._at_lexeme(error) from error
         self._numbers: dict[tuple[int, int], int] = {}
@@ -114,19 +117,30 @@ class _PatternReader(Reader):
         self._ends: list[int | None] = []
         self._outcomes: dict[int, frozenset[int]] = {}
 
+    @property
+    def _matcher(self) -> OrderedMatcher:
+        if self._own_matcher is None:
+            self._own_matcher = OrderedMatcher(self._item, self._limits)
+        return self._own_matcher
+
+    @cached_property
+    def _language(self) -> Language:
+        return Language.pattern(self._lexeme.pattern, "python", "full", self._limits)
+
     def first(self) -> CharSet:
+        if self._extent is not None:
+            return self._extent.first
         result = NO_CHARS
         for cell, _ in self._matcher.row(self._matcher.start):
             result = result | cell
         return result
 
-    def settle(self, following: CharSet) -> None:
-        extending = extending_characters(self._item)
-        if extending is not None and not extending & following:
-            self._language = Language.pattern(self._lexeme.pattern, "python", "full", self._limits)
+    def settle(self, following: Iterable[CharSet]) -> None:
+        extent = self._extent
+        self._is_settled = extent is not None and not any(extent.extending & chars for chars in following)
 
     def outcomes(self, guard: int) -> frozenset[int]:
-        if guard == FREE and self._language is not None:
+        if guard == FREE and self._is_settled:
             return ONLY_FREE
         found = self._outcomes.get(guard)
         if found is None:
@@ -136,7 +150,7 @@ class _PatternReader(Reader):
         return found
 
     def texts(self, guard: int, ends: frozenset[int]) -> Language | CharAutomaton:
-        if guard == FREE and self._language is not None:
+        if guard == FREE and self._is_settled:
             return self._language
         reached = self._reached(guard)
         sources: dict[int, list[int]] = {}
@@ -183,7 +197,7 @@ class _PatternReader(Reader):
 
     def _condition(self, matcher_state: int) -> Node | None:
         """Texts that may follow if the match ends here; None if it cannot."""
-        if self._language is None:
+        if not self._is_settled:
             return self._matcher.condition(matcher_state)
         return ANYTHING if self._matcher.matches(matcher_state) else None
 

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from ..errors import LimitError
 from ..limits import Limits
 from .horn import closure
-from .ir import Alternative, ContextFreeGrammar, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
-from .regular import Folded, fits, fold_symbol, join, regular_rules, size_of, unite
-from .wellformed import Productive
+from .ir import Alternative, Atom, ContextFreeGrammar, Embedded, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
+from .regular import Folded, fits, fold_symbol, join, size_of, unite
+from .wellformed import productive_in
 
 Production = tuple[int, ...]
 
@@ -36,7 +36,7 @@ class NumberedGrammar:
     """
 
     def __init__(self, limits: Limits):
-        self.terminals: list[Terminal | Lexeme] = []
+        self.terminals: list[Terminal | Lexeme | Embedded] = []
         self.start: int | None = None
         self._limits = limits
         self._terminal_nullable: list[bool] = []
@@ -77,9 +77,9 @@ class NumberedGrammar:
 
     # Making.
 
-    def terminal(self, terminal: Terminal | Lexeme) -> int:
+    def terminal(self, terminal: Terminal | Lexeme | Embedded) -> int:
         """The symbol of a terminal; equal terminals are one."""
-        key = terminal.pattern if isinstance(terminal, Lexeme) else terminal.language
+        key = terminal.pattern if isinstance(terminal, Lexeme) else terminal.language if isinstance(terminal, Terminal) else terminal
         symbol = self._terminal_numbers.get(key)
         if symbol is None:
             symbol = self._terminal_numbers[key] = ~len(self.terminals)
@@ -149,8 +149,8 @@ class _Numbering:
     def __init__(self, grammar: ContextFreeGrammar, limits: Limits):
         self._grammar = grammar
         self._result = NumberedGrammar(limits)
-        self._folded = regular_rules(grammar.rules)
-        self._productive = Productive(grammar, self._folded, limits)
+        self._productive = productive_in(grammar, limits)
+        self._folded = self._productive.folded
         self._numbers: dict[str, int] = {}
         self._padded: dict[int, int] = {}
         self._todo: list[Rule] = []
@@ -230,21 +230,21 @@ class _Numbering:
             body = self._body(symbol.symbol)
             number = None if body is None else self._result.repetition(body, symbol.minimum, symbol.maximum)
         else:
-            assert isinstance(symbol, Lexeme | Reference)
+            assert isinstance(symbol, Lexeme | Embedded | Reference)
             number = self._atom(symbol)
-            if isinstance(symbol, Lexeme) and self._ignore is not None and number is not None:
+            if not isinstance(symbol, Reference) and self._ignore is not None and number is not None:
                 return (self._ignore, number)
         return () if number is None else (number,)
 
-    def _atom(self, atom: Terminal | Lexeme | Reference) -> int | None:
+    def _atom(self, atom: Atom) -> int | None:
         return self._rule(atom.name) if isinstance(atom, Reference) else self._result.terminal(atom)
 
-    def _body(self, atom: Terminal | Lexeme | Reference) -> int | None:
+    def _body(self, atom: Atom) -> int | None:
         """What is repeated, with the ignored text that may stand before it; None if it derives at most the empty text."""
         if not self._productive.derives_text((atom,)):
             return None
         number = self._atom(atom)
-        if number is None or not isinstance(atom, Lexeme) or self._ignore is None:
+        if number is None or isinstance(atom, Reference) or self._ignore is None:
             return number
         if number not in self._padded:
             self._padded[number] = self._result.add(((self._ignore, number),))

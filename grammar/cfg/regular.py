@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import GrammarError
 from ..regex import Language
-from .ir import Alternative, Difference, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
+from .ir import Alternative, Difference, Embedded, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
 
 # Characters and operators of one folded terminal, and how deep they are nested. More is left to the stack: doubling stays small, and
 # so does the work for one state of the terminal.
@@ -83,7 +83,7 @@ def fold_symbol(symbol: Symbol, folded: Mapping[str, Folded]) -> Folded | None:
     Raises:
         GrammarError: a difference of symbols that are not regular.
     """
-    if isinstance(symbol, Lexeme):
+    if isinstance(symbol, Lexeme | Embedded):
         return None
     if isinstance(symbol, Terminal):
         return Folded(symbol, 1 if symbol.literal is None else 1 + len(symbol.literal))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..errors import GrammarError
 from ..limits import Limits
@@ -27,7 +28,7 @@ class Findings:
 
 def inspect_grammar(grammar: ContextFreeGrammar, limits: Limits | None = None) -> Findings:
     """Rules that could be left out. Cost: linear in the size of the grammar."""
-    productive = Productive(grammar, regular_rules(grammar.rules), limits or Limits())
+    productive = productive_in(grammar, limits or Limits())
     reached = _reachable(grammar)
     written = [rule.name for rule in grammar.rules.values() if rule.name == rule.owner]
     return Findings(
@@ -38,7 +39,13 @@ def inspect_grammar(grammar: ContextFreeGrammar, limits: Limits | None = None) -
 
 def check_sentences(grammar: ContextFreeGrammar, limits: Limits) -> None:
     """Raises GrammarError if no finite text satisfies the grammar, naming the rule to blame."""
-    Productive(grammar, regular_rules(grammar.rules), limits).check()
+    productive_in(grammar, limits).check()
+
+
+@lru_cache(maxsize=4)
+def productive_in(grammar: ContextFreeGrammar, limits: Limits) -> Productive:
+    """What of a grammar derives some finite text; a grammar is mostly compiled right after it was read."""
+    return Productive(grammar, limits)
 
 
 class Productive:
@@ -46,11 +53,12 @@ class Productive:
 
     Attributes:
         rules: names of such rules.
+        folded: rules that derive a regular language.
     """
 
-    def __init__(self, grammar: ContextFreeGrammar, folded: Mapping[str, Folded], limits: Limits):
+    def __init__(self, grammar: ContextFreeGrammar, limits: Limits):
+        self.folded: Mapping[str, Folded] = regular_rules(grammar.rules)
         self._grammar = grammar
-        self._folded = folded
         self._limits = limits
         self.rules = closure(self._clauses())
 
@@ -77,7 +85,7 @@ class Productive:
         for symbol in alternative:
             if isinstance(symbol, Repeat) and symbol.minimum == 0:
                 continue
-            folded = fold_symbol(symbol, self._folded)
+            folded = fold_symbol(symbol, self.folded)
             if folded is None:
                 names.update(reference.name for reference in references_of(symbol))
             elif folded.literal is None and folded.language.is_empty(self._limits):

@@ -120,6 +120,39 @@ class TidyIntegers:
 _AT_POINT, _BEHIND_ZERO = 1, 2  # parts of a state of TidyIntegers; 0: before the point
 
 
+class NonzeroNumber:
+    """Spellings of every number but zero (RFC 8259 section 6), with exponents of any length."""
+
+    start = 0
+    _DIGIT, _ONE_TO_NINE, _E = ((0x30, 0x39),), ((0x31, 0x39),), ((0x45, 0x45), (0x65, 0x65))
+    # state: ((characters, target), ...); a number whose digits so far are zeros is apart from others
+    _STATES = (
+        ((((0x2D, 0x2D),), 1), (((0x30, 0x30),), 2), (_ONE_TO_NINE, 3)),
+        ((((0x30, 0x30),), 2), (_ONE_TO_NINE, 3)),
+        ((((0x2E, 0x2E),), 4),),
+        ((((0x2E, 0x2E),), 5), (_DIGIT, 3), (_E, 7)),
+        ((((0x30, 0x30),), 4), (_ONE_TO_NINE, 6)),
+        ((_DIGIT, 6),),
+        ((_DIGIT, 6), (_E, 7)),
+        ((((0x2B, 0x2B), (0x2D, 0x2D)), 8), (_DIGIT, 9)),
+        ((_DIGIT, 9),),
+        ((_DIGIT, 9),),
+    )
+    _COMPLETE = (3, 6, 9)
+
+    def accepting(self, q: int) -> bool:
+        return q in self._COMPLETE
+
+    def edges(self, q: int) -> tuple[Edge, ...]:
+        return tuple(sorted((lo, hi, target) for chars, target in self._STATES[q] for lo, hi in chars))
+
+    def universal(self, q: int) -> bool:
+        return False
+
+    def tail_count(self, q: int, cap: int) -> int | None:
+        return None
+
+
 class Alternatives:
     """Union of automata that begin with different characters."""
 

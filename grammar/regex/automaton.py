@@ -12,7 +12,7 @@ from .charset import CharSet
 from .counting import count_strings, shortest, tail_length_bits
 from .derivative import locate, row
 from .emptiness import is_live
-from .nodes import ANYTHING, EMPTY, KIND_ALT, KIND_CAT, KIND_CHARS, KIND_REP, Node
+from .nodes import ANYTHING, EMPTY, KIND_ALT, KIND_AND, KIND_CAT, KIND_CHARS, KIND_NOT, KIND_REP, Node
 
 
 class RegexAutomaton:
@@ -37,6 +37,11 @@ class RegexAutomaton:
     def num_states(self) -> int:
         """How many states have been met so far."""
         return len(self._nodes)
+
+    @property
+    def is_worn(self) -> bool:
+        """Whether half of its budget is used up, so that others should rather have a new one."""
+        return self._budget.is_half_spent
 
     def accepting(self, q: int) -> bool:
         return self._nodes[q].nullable
@@ -78,14 +83,17 @@ class RegexAutomaton:
         return edges[index][2]
 
     def run(self, q: int) -> Run | None:
-        node = self._nodes[q]
-        ways = node.items if node.kind == KIND_ALT else (node,)
-        heads = [way.items[0] if way.kind == KIND_CAT else way for way in ways if way.positive]
-        runs = [(head.hi, body.chars) for head in heads if head.kind == KIND_REP for body in _single(head.items[0])]
+        node, longest = _within(self._nodes[q])
+        runs: list[tuple[int, CharSet]] = []
+        for way in node.items if node.kind == KIND_ALT else (node,):
+            head, rest = (way.items[0], way.items[1].min_len) if way.kind == KIND_CAT else (way, 0)
+            most = min(MAX_CODE_POINT if head.hi is None else head.hi, longest - rest)
+            if way.positive and head.kind == KIND_REP and head.lo <= most:
+                runs.extend([(most, body.chars) for body in _single(head.items[0])])
         if not runs:
             return None
-        count, chars = max(runs, key=lambda found: (found[0] or MAX_CODE_POINT) * found[1].size)
-        return Run(chars.ranges, count)
+        count, chars = max(runs, key=lambda found: found[0] * found[1].size)
+        return Run(chars.ranges, count if count < MAX_CODE_POINT else None)
 
     def tail_count(self, q: int, cap: int) -> int | None:
         return count_strings(self._nodes[q], cap, self._budget)
@@ -113,6 +121,16 @@ class RegexAutomaton:
                 self._lows.append(None)
                 self._numbers[node.uid] = number
             return number
+
+
+def _within(node: Node) -> tuple[Node, int]:
+    """A node that has what `node` has of texts up to some length, and that length: shorter than what a complement takes away."""
+    if node.kind == KIND_AND:
+        wholes = [item for item in node.items if item.kind != KIND_NOT]
+        removed = [item.items[0] for item in node.items if item.kind == KIND_NOT]
+        if len(wholes) == 1 and not any(item.located for item in removed):
+            return wholes[0], min(item.min_len for item in removed) - 1
+    return node, MAX_CODE_POINT
 
 
 def _single(body: Node) -> list[Node]:

@@ -20,7 +20,7 @@ from ..json_schema.document import Document
 from ..json_schema.expand import Expander
 from ..limits import Limits
 from ..machine import Element, ForkParts, Machine, leaf_row
-from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, POSITION, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
+from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
 from ..regex import Language
 from .free_text import FreeText, Pattern, SwitchAutomaton, Words
 from .parts import Parts, placed
@@ -161,12 +161,9 @@ class _Compiler:
     def _grammar(self, node: GrammarNode) -> Elements:
         grammar = self._parts[node]
         assert isinstance(grammar, ContextFreeGrammar)
-        position, skippable = compile_part(grammar, self._machine, self._limits)
+        read, skippable = compile_part(grammar, self._machine, self._symbols, self._limits)
         self._nullable[id(node)] = skippable
-        if position is None:
-            return ()
-        read = (Element(POSITION, position),)
-        return (self._fork_element(lambda: [read, ()]),) if skippable else read
+        return (self._fork_element(lambda: [read, ()]),) if skippable and read else read
 
     def _may_be_empty(self, node: Node) -> bool:
         if isinstance(node, SequenceNode):

@@ -36,7 +36,8 @@ class TagGrammar(Grammar):
         self._tags = tuple(node for node in walk(self.tree) if isinstance(node, Tag))
         self._for_parsers: dict[frozenset[tuple[str, int]], CompiledTag] = {}
         self._parsers_lock = threading.Lock()
-        self._has_tokens = any(isinstance(boundary, Token) for node in walk(self.tree) for boundary in boundaries_of(node))
+        boundaries = (boundary for node in walk(self.tree) for boundary in boundaries_of(node))
+        self._has_tokens = self._parts.have_tokens or any(isinstance(boundary, Token) for boundary in boundaries)
         self._checked: CompiledTag | None = compile_tree(
             self.tree, self._parts, SymbolTable(None, lenient=True), limits, marks=False
         )  # what the check made, for the first who needs it

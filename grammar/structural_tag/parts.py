@@ -7,7 +7,7 @@ from typing import Any
 
 from ..cfg.ebnf import parse_ebnf
 from ..cfg.gbnf import parse_gbnf
-from ..cfg.ir import ContextFreeGrammar
+from ..cfg.ir import ContextFreeGrammar, JsonValue, SpecialToken
 from ..cfg.lark import parse_lark
 from ..errors import GrammarError
 from ..json_schema.compile import check_schema
@@ -29,6 +29,10 @@ _NOTATIONS: dict[str, Any] = {"lark": (parse_lark, "start"), "gbnf": (parse_gbnf
 class Parts:
     """What the regexes, schemas and grammars of a tree say, by pointer.
 
+    Attributes:
+        whitespace: of all schemas.
+        have_tokens: some grammar names a special token.
+
     Raises:
         GrammarError: with the pointer of a part that is malformed, or supported only alone.
     """
@@ -38,7 +42,8 @@ class Parts:
         self._parts: dict[str, Part] = {}
         self._schemas: list[tuple[str, Document]] = []
         self.whitespace = Whitespace.policy("bounded")
-        self._spaced: JsonSchema | None = None
+        self.have_tokens = False
+        self._spaced: str | None = None
         for node in walk(root):
             part = self._read(node)
             if part is not None:
@@ -57,10 +62,9 @@ class Parts:
         if isinstance(node, Regex):
             return placed(node, "pattern", lambda: self._language(node))
         if isinstance(node, GrammarText):
-            parse, start = _NOTATIONS[node.notation]
-            return placed(node, "grammar", lambda: parse(node.grammar, node.start or start, self._limits))
+            return self._grammar(node)
         if isinstance(node, JsonSchema):
-            self._use_whitespace(node)
+            self._use_whitespace(node, node.whitespace)
             return placed(node, node.schema_pointer, lambda: self._document(node))
         return None
 
@@ -70,18 +74,27 @@ class Parts:
             raise GrammarError("no text satisfies the pattern")
         return language
 
+    def _grammar(self, node: GrammarText) -> ContextFreeGrammar:
+        parse, start = _NOTATIONS[node.notation]
+        grammar: ContextFreeGrammar = placed(node, "grammar", lambda: parse(node.grammar, node.start or start, self._limits))
+        for part in grammar.embedded():
+            self.have_tokens |= isinstance(part, SpecialToken)
+            if isinstance(part, JsonValue):
+                self._use_whitespace(node, "bounded")
+        return grammar
+
     def _document(self, node: JsonSchema) -> Document:
         document = Document(node.json_schema, draft_of(node.json_schema, None), {})
         raise_refused(check_schema(Expander(document, self._limits), only_refused=True))
         self._schemas.append((child(node.pointer, node.schema_pointer), document))
         return document
 
-    def _use_whitespace(self, node: JsonSchema) -> None:
-        if self._spaced is not None and self._spaced.whitespace != node.whitespace:
-            reason = f"all schemas of a structural tag need the same whitespace, which was {self._spaced.whitespace!r} before"
+    def _use_whitespace(self, node: Node, policy: str) -> None:
+        if self._spaced is not None and self._spaced != policy:
+            reason = f"all schemas of a structural tag need the same whitespace, which was {self._spaced!r} before"
             raise GrammarError(reason, pointer=child(node.pointer, "whitespace"))
-        self._spaced = node
-        self.whitespace = placed(node, "whitespace", lambda: Whitespace.policy(node.whitespace, None, self._limits))
+        self._spaced = policy
+        self.whitespace = placed(node, "whitespace", lambda: Whitespace.policy(policy, None, self._limits))
 
 
 def placed(node: Node, field: str, make: Any) -> Any:

@@ -147,7 +147,7 @@ def test_the_root_can_be_named(acceptor):
         ('root ::= "a" root', 0, "'root' never ends"),
         ('root ::= x\nx ::= "b" y\ny ::= x', 23, "never ends"),
         ("root ::= [^\\x00-\\U0010FFFF]", 0, "never ends"),
-        ("root ::= <think>", 9, "token"),
+        ("root ::= !<think>", 9, "token"),
         ('root ::= "a" (="b")', 13, "assertion"),
         ("root ::= \ud800", 9, "surrogate"),
     ],

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from formcast import Grammar, Limits
-from formcast.grammar.cfg.extents import extending_characters
+from formcast.grammar.cfg.extents import extent_of
 from formcast.grammar.cfg.ordered import parse_ordered
 
 LONGEST = [
@@ -29,22 +29,22 @@ SHORTER = ["a|ab", "a*?b??", "/[*](.|\n)*?[*]/", "(a|ab)(c|)", r"a\b", "(?<!a)b"
 
 @pytest.mark.parametrize(("pattern", "extending"), LONGEST)
 def test_the_characters_that_extend_a_match(pattern: str, extending: str):
-    found = extending_characters(parse_ordered(pattern, Limits()))
+    found = extent_of(parse_ordered(pattern, Limits()))
     assert found is not None
-    assert [char for char in extending if ord(char) not in found] == []
-    assert bool(found) == bool(extending)
+    assert [char for char in extending if ord(char) not in found.extending] == []
+    assert bool(found.extending) == bool(extending)
 
 
 @pytest.mark.parametrize("pattern", SHORTER)
 def test_patterns_that_may_prefer_a_shorter_match(pattern: str):
-    assert extending_characters(parse_ordered(pattern, Limits())) is None
+    assert extent_of(parse_ordered(pattern, Limits())) is None
 
 
 @pytest.mark.parametrize(("pattern", "extending"), LONGEST)
 def test_what_extends_nothing_leaves_the_match_alone(pattern: str, extending: str):
-    found = extending_characters(parse_ordered(pattern, Limits()))
+    found = extent_of(parse_ordered(pattern, Limits()))
     assert found is not None
-    harmless = next(char for char in "#;|~" if ord(char) not in found)
+    harmless = next(char for char in "#;|~" if ord(char) not in found.extending)
     for text in ("abc", "a", "ab", '"x"', "'a''b'", "-12.5e3", " a b ", "iffy", "ABc", "abc"):
         if re.fullmatch(pattern, text):
             match = re.match(pattern, text + harmless)

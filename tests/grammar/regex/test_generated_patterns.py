@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import sys
 
 import interegular
 import pytest
@@ -123,6 +124,40 @@ def test_equality_of_sets_agrees_with_an_independent_automaton(left: str, right:
     same = ((first - second) | (second - first)).is_empty()
     first_fsm, second_fsm = (interegular.parse_pattern(pattern).to_fsm() for pattern in (left, right))
     assert same == first_fsm.equivalent(second_fsm)
+
+
+@settings(max_examples=30)
+@given(plain_patterns, plain_patterns)
+def test_disjointness_agrees_with_an_independent_automaton(left: str, right: str):
+    first, second = Language.pattern(left), Language.pattern(right)
+    first_fsm, second_fsm = (interegular.parse_pattern(pattern).to_fsm() for pattern in (left, right))
+    assert (first & second).is_empty() == (first_fsm & second_fsm).empty()
+    assert first.is_empty() == first_fsm.empty()
+
+
+_possessive = st.recursive(
+    st.sampled_from(["a", "b", "ab", "[ab]", "a|ab", "1"]),
+    lambda inner: st.one_of(
+        st.builds("(?:{}){}".format, inner, st.sampled_from(["*", "+", "?", "{1,2}", "*+", "++", "?+", "{1,2}+", "{2}+"])),
+        inner.map("(?>{})".format),
+        st.builds("(?:{}){}".format, inner, inner),
+    ),
+    max_leaves=5,
+)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="possessive quantifiers came with Python 3.11")
+@settings(max_examples=200)
+@given(_possessive)
+def test_possessive_forms_mean_the_same_or_are_refused(pattern: str):
+    try:
+        language = Language.pattern(pattern, "python", "full")
+    except GrammarError as error:
+        assert error.position is not None
+        return
+    compiled = re.compile(pattern)
+    for text in _all_texts("ab1", 4):
+        assert language.matches(text) == bool(compiled.fullmatch(text))
 
 
 @settings(max_examples=150)

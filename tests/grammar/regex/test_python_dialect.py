@@ -105,6 +105,20 @@ ROWS = [
     (r"(?x)a\ b[ ]", ["a b ", "ab"]),
     ("(?x: a b ) c", ["ab c", "abc"]),
     ("a(?#comment)b", ["ab", "a"]),
+    (r"(?a:\d)\d", ["12", "1٣", "٣1"]),
+    (r"(?a:\w+)\w", ["aé", "éa", "ab"]),
+    (r"(?a)\w(?u:\w)", ["aé", "éa"]),
+    (r"(?a:\b)é(?u:\b)", ["é"]),
+    (r"(?i)k(?a:k)", ["kK", "k\u212a", "\u212ak"]),
+    (r"(?i:k(?-i:k)k)", ["KkK", "KKk"]),
+    (r"(?s-i:.)(?i-s:a.)", ["\nAx", "\nA\n"]),
+    (r"(?m:^b$)", ["b", "b\n", "a\nb\nc"]),
+    (r"(?x: a (?-x: b) \# ) # c", ["a b# # c", "ab# # c", "a b#"]),
+    ("(a{2,3}b){2,3}", ["aabaab", "aabaaab", "aab", "aabaabaab", "abab"]),
+    ("((a{1,2}){2}b?){2}", ["aaaa", "aabaab", "aaa", "aaaaaaaab", "aaaaaaaaa"]),
+    ("((a|bc){0,2}d){1,2}", ["d", "abcd", "dd", "abcdbcad", "aaad"]),
+    ("(?:a{0,2}){3,4}", ["", "aaaaaaaa", "aaaaaaaaa"]),
+    ("(?:a{2}){2,}?b", ["aaaab", "aaaaab", "aab"]),
     ("(?P<name>a)(?P<other>b)", ["ab", "a"]),
     ("(?i)(?s)a.", ["A\n", "ab"]),
     ("(?>abc|abd)", ["abc", "abd", "ab"]),
@@ -215,3 +229,13 @@ def test_classes_agree_with_re_on_every_character(pattern: str):
     accepted = {char for low, high, _ in automaton.edges(automaton.start) for char in map(chr, range(low, high + 1))}
     everything = [chr(number) for number in range(0x110000) if not 0xD800 <= number <= 0xDFFF]
     assert accepted == {char for char in everything if compiled.match(char)}
+
+
+def test_case_folds_as_in_re():
+    characters = [chr(number) for number in range(0x110000) if not 0xD800 <= number <= 0xDFFF]
+    cased = [char for char in characters if char.lower() != char or char.upper() != char or char.casefold() != char]
+    text = "".join(cased)
+    for char in cased[::23]:
+        automaton = Language.pattern(f"(?i){re.escape(char)}", "python").automaton()
+        accepted = {other for low, high, _ in automaton.edges(automaton.start) for other in map(chr, range(low, high + 1))}
+        assert accepted == set(re.findall(f"(?i){re.escape(char)}", text)), char

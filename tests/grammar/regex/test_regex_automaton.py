@@ -144,3 +144,25 @@ def test_budgets():
     with pytest.raises(LimitError):
         wide = Language.pattern("(?:(?=.*a.{9}).)*").automaton(Limits(max_steps=100))
         wide.edges(wide.edges(wide.start)[0][2])
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    ["a{2,5}b?", "(?![^@]{6})[ab]+(\\.[ab]+)*", "(?!.{4}).*bb", "(?!.{3})[ab]{3,}|c", "(?=.{2,4}$)[ab]*", "(?!ab|.{5})(?![^b]{3})[ab]*", "([ab]{2}){3}|[ab]{3}"],
+)
+def test_the_characters_of_a_run_can_come_as_often_as_it_says(pattern: str):
+    automaton = Language.pattern(pattern, "python", "full", Limits()).automaton()
+    seen, todo = {automaton.start}, [automaton.start]
+    while todo:
+        state = todo.pop()
+        run = automaton.run(state)
+        if run is not None:
+            level = {state}
+            for _ in range(8 if run.count is None else min(run.count, 8)):
+                steps = [automaton.step(one, ord(char)) for one in level for char in "ab." if any(lo <= ord(char) <= hi for lo, hi in run.ranges)]
+                assert None not in steps
+                level = {step for step in steps if step is not None}
+        for _, _, target in automaton.edges(state):
+            if target not in seen:
+                seen.add(target)
+                todo.append(target)

@@ -216,6 +216,7 @@ def test_choices_of_a_response(choice: Any, good: str, bad: str):
         ({"tools": [TOOL | {"parameters": {"type": "objekt"}}]}, "tools[0].parameters"),
         ({"tools": [TOOL], "top_logprobs": 1}, "top_logprobs"),
         ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
+        ({"input": [{"type": "reasoning", "summary": [], "encrypted_content": "x"}]}, "input[0].encrypted_content"),
     ],
 )
 def test_tools_that_a_response_refuses(given: dict[str, Any], param: str):

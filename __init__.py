@@ -9,10 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .api.answers.reader import ToolCall
     from .api.async_engine import AsyncLLM, Delta
     from .api.constraints import ConstraintError
     from .api.llm import LLM
     from .api.results import CompletionResult, RequestResult
+    from .api.tools.tool import Tool, ToolError
     from .engine.request import InvalidRequest, SamplingParams
     from .fsm_cache import Vocabulary, compile_grammar
     from .grammar import FormcastError, Grammar, GrammarError, LimitError, Limits
@@ -33,6 +35,9 @@ _HOMES = {
     "LimitError": ".grammar",
     "Limits": ".grammar",
     "SamplingParams": ".engine.request",
+    "Tool": ".api.tools.tool",
+    "ToolCall": ".api.answers.reader",
+    "ToolError": ".api.tools.tool",
     "Vocabulary": ".fsm_cache",
     "compile_grammar": ".fsm_cache",
 }
@@ -51,6 +56,9 @@ __all__ = [
     "Limits",
     "RequestResult",
     "SamplingParams",
+    "Tool",
+    "ToolCall",
+    "ToolError",
     "Vocabulary",
     "__version__",
     "compile_grammar",

@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 from ..engine.request import RequestOutput, SamplingParams, TokenLogprob
 from . import async_session, constraints
-from .constraints import Constraint
+from .answers.conversations import Conversations, Turn
+from .answers.forms import AnswerForm, Asked
+from .answers.reader import AnswerDelta
 from .jobs import Job
-from .prompts import Prompt, PromptEncoder, check_length
+from .prompts import Prompt, check_length
 from .results import CompletionResult
 from .runtime import Runtime, RuntimeOptions, open_runtime
+from .tools.arguments import ChoiceArgument, ToolArgument, choice_from, tools_from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +30,7 @@ class Delta:
         text: new text, often empty.
         token_ids: new tokens.
         logprobs: one entry a new token, if they were asked for.
+        said: what the text says: pieces of the thought, of the content and of calls.
         result: the whole answer, in its last delta only.
     """
 
@@ -33,6 +38,7 @@ class Delta:
     text: str
     token_ids: tuple[int, ...]
     logprobs: tuple[TokenLogprob, ...] | None = None
+    said: tuple[AnswerDelta, ...] = ()
     result: CompletionResult | None = None
 
 
@@ -47,15 +53,19 @@ class AsyncLLM:
     task around it, aborts that generation.
     """
 
-    def __init__(self, runtime: Runtime):
+    def __init__(self, runtime: Runtime, *, tool_call_format: str | None = None, reasoning_parser: str | None = None):
         self.runtime = runtime
-        self._encoder = PromptEncoder(runtime.model)
+        self._conversations = Conversations(runtime, tool_call_format=tool_call_format, reasoning_parser=reasoning_parser)
+        self._encoder = self._conversations.encoder
         self._num_live = 0
 
     @classmethod
-    async def load(cls, model: str, **options: Any) -> AsyncLLM:
+    async def load(
+        cls, model: str, *, tool_call_format: str | None = None, reasoning_parser: str | None = None, **options: Any
+    ) -> AsyncLLM:
         """Load a model without blocking the loop. Options are those of `LLM`."""
-        return cls(await asyncio.to_thread(open_runtime, RuntimeOptions(model=model, **options)))
+        runtime = await asyncio.to_thread(open_runtime, RuntimeOptions(model=model, **options))
+        return cls(runtime, tool_call_format=tool_call_format, reasoning_parser=reasoning_parser)
 
     @property
     def num_live(self) -> int:
@@ -80,7 +90,7 @@ class AsyncLLM:
         )
         encode = self._encoder.of_text if isinstance(prompt, str) else self._encoder.of_token_ids
         encoded: Prompt = await asyncio.to_thread(encode, prompt)  # type: ignore[arg-type]
-        async for delta in self._deltas(encoded, sampling_params, constraint):
+        async for delta in self._deltas(Turn(encoded, AnswerForm(constraint=constraint)), sampling_params):
             yield delta
 
     async def chat(
@@ -94,13 +104,21 @@ class AsyncLLM:
         grammar: Any = None,
         output_type: Any = None,
         structural_tag: Any = None,
+        tools: Sequence[ToolArgument] | None = None,
+        tool_choice: ChoiceArgument = None,
+        parallel_tool_calls: bool = True,
+        thinking_token_budget: int | None = None,
+        chat_template_kwargs: dict[str, Any] | None = None,
     ) -> AsyncGenerator[Delta, None]:
         """The assistant's next turn. Arguments and errors are those of `LLM.chat`."""
         constraint = constraints.from_arguments(
             schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
         )
-        encoded = await asyncio.to_thread(self._encoder.of_chat, messages)
-        async for delta in self._deltas(encoded, sampling_params, constraint):
+        use = choice_from(tool_choice, parallel=parallel_tool_calls)
+        asked = Asked(tools=tools_from(tools, use), choice=use, constraint=constraint)
+        make = partial(self._conversations.turn, thinking_token_budget=thinking_token_budget, **chat_template_kwargs or {})
+        turn = await asyncio.to_thread(make, messages, asked)
+        async for delta in self._deltas(turn, sampling_params):
             yield delta
 
     async def stream(self, jobs: Sequence[Job]) -> AsyncGenerator[tuple[int, RequestOutput], None]:
@@ -114,21 +132,23 @@ class AsyncLLM:
             self._num_live -= 1
             await outputs.aclose()
 
-    async def _deltas(self, prompt: Prompt, params: SamplingParams | None, constraint: Constraint | None) -> AsyncGenerator[Delta, None]:
-        job = Job(prompt=prompt, params=params or SamplingParams(), constraint=constraint)
-        check_length(prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
+    async def _deltas(self, turn: Turn, params: SamplingParams | None) -> AsyncGenerator[Delta, None]:
+        job = turn.job(params=params or SamplingParams())
+        turn.check_stop(job.params.stop, field="stop")
+        check_length(turn.prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
         builders = job.builders()
         stream = self.stream([job])
         try:
             async for index, output in stream:
                 builder = builders[index]
-                builder.add(output)
                 constraints.raise_refusal(output.error)
+                said = builder.add(output)
                 yield Delta(
                     index=index,
                     text=output.text,
                     token_ids=output.new_token_ids,
                     logprobs=output.logprobs,
+                    said=said,
                     result=builder.build() if output.finished else None,
                 )
         finally:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..engine.request import Request, SamplingParams, expand
+from .answers.reader import AnswerReader
+from .answers.reasoning import ThoughtMeter
 from .constraints import Constraint
 from .prompts import Prompt
 from .results import CompletionBuilder, RequestResult
-from .tools.reader import AnswerReader
 
 
 def new_id(prefix: str) -> str:
@@ -23,14 +24,19 @@ class Job:
     """One prompt to answer `params.n` times.
 
     Attributes:
-        make_reader: makes a reader of an answer that may hold tool calls; None where it is just text.
+        constraint: of the whole text.
+        content: constraint of the content, where that is not the whole text.
+        make_reader: makes a reader of an answer that may hold a thought or tool calls; None where it is just text.
+        make_meter: makes a meter of the thought of an answer.
         priority: see `Request`; `cache_salt` too.
     """
 
     prompt: Prompt
     params: SamplingParams
     constraint: Constraint | None = None
+    content: Constraint | None = None
     make_reader: Callable[[], AnswerReader] | None = None
+    make_meter: Callable[[], ThoughtMeter] | None = None
     priority: int = 0
     cache_salt: str | None = None
     job_id: str = field(default_factory=lambda: new_id("gen"))
@@ -49,7 +55,11 @@ class Job:
 
     def builders(self) -> list[CompletionBuilder]:
         """An empty answer for each request."""
-        return [CompletionBuilder(index=index, constraint=self.constraint) for index in range(self.params.n)]
+        of_content = self.constraint if self.make_reader is None else self.content
+        return [
+            CompletionBuilder(index=index, constraint=of_content, reader=None if self.make_reader is None else self.make_reader())
+            for index in range(self.params.n)
+        ]
 
     def result(self, builders: list[CompletionBuilder]) -> RequestResult:
         """The finished answers."""

@@ -10,13 +10,14 @@ from ..engine.config import DType, Quantization
 from ..engine.request import SamplingParams
 from ..grammar.limits import Limits
 from . import constraints
+from .answers.conversations import Conversations, Turn
+from .answers.forms import AnswerForm, Asked
 from .batch import run_jobs
-from .constraints import Constraint
-from .jobs import Job
 from .progress import Progress, batch_progress
-from .prompts import Prompt, PromptEncoder, check_length
+from .prompts import Prompt, check_length
 from .results import RequestResult
 from .runtime import Runtime, RuntimeOptions, open_runtime
+from .tools.arguments import ChoiceArgument, ToolArgument, choice_from, tools_from
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -36,7 +37,8 @@ class LLM:
     Args:
         model: alias, folder, `.gguf` file or Hugging Face id; fetched on first use.
         dtype: of weights and activations; "auto" is what suits the device.
-        quantization: "int8" is faster on a CPU, with slightly other results.
+        quantization: "int8" is faster on a CPU, with slightly other results; "none" computes with the weights as they are. None is
+            "int8" for weights that are stored in 8 bits or fewer, unless `dtype` names a type.
         max_model_len: most tokens of prompt and answer together; None is what the model allows and memory holds.
         max_num_seqs: most requests that run at the same time.
         gpu_memory_utilization: share of a GPU's memory that may be used.
@@ -47,6 +49,8 @@ class LLM:
             `{"method": "ngram", "num_speculative_tokens": 5}`.
         seed: base of the seeds of requests that bring none.
         limits: budgets of each constraint.
+        tool_call_format: how the model writes tool calls; None is what its chat template uses.
+        reasoning_parser: how the model sets its thoughts off, "none" if it has none; None is what its chat template uses.
 
     Raises:
         ModelNotFound, DownloadError, UnsupportedModel: no such model, not to be had, or not to be read.
@@ -71,6 +75,8 @@ class LLM:
         seed: int | None = None,
         device: str | None = None,
         limits: Limits | None = None,
+        tool_call_format: str | None = None,
+        reasoning_parser: str | None = None,
     ):
         options = RuntimeOptions(
             model=model,
@@ -89,18 +95,19 @@ class LLM:
             device=device,
             limits=limits or Limits(),
         )
-        self._use(open_runtime(options))
+        self._use(open_runtime(options), tool_call_format=tool_call_format, reasoning_parser=reasoning_parser)
 
     @classmethod
-    def over(cls, runtime: Runtime) -> LLM:
-        """An `LLM` over a runtime that exists already; closing the one closes the other."""
+    def over(cls, runtime: Runtime, **formats: str | None) -> LLM:
+        """An `LLM` over a runtime that exists already; closing the one closes the other. `formats` are those of `Conversations`."""
         llm = cls.__new__(cls)
-        llm._use(runtime)
+        llm._use(runtime, **formats)
         return llm
 
-    def _use(self, runtime: Runtime) -> None:
+    def _use(self, runtime: Runtime, **formats: str | None) -> None:
         self.runtime = runtime
-        self._encoder = PromptEncoder(runtime.model)
+        self._conversations = Conversations(runtime, **formats)
+        self._encoder = self._conversations.encoder
 
     def generate(
         self,
@@ -139,8 +146,8 @@ class LLM:
         constraint = constraints.from_arguments(
             schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
         )
-        encoded = [self._encode(prompt) for prompt in _each_prompt(prompts)]
-        return self._run(encoded, sampling_params, constraint, progress)
+        form = AnswerForm(constraint=constraint)
+        return self._run([Turn(self._encode(prompt), form) for prompt in _each_prompt(prompts)], sampling_params, progress)
 
     def chat(
         self,
@@ -153,6 +160,10 @@ class LLM:
         grammar: Grammar | None = None,
         output_type: Any = None,
         structural_tag: Any = None,
+        tools: Sequence[ToolArgument] | None = None,
+        tool_choice: ChoiceArgument = None,
+        parallel_tool_calls: bool = True,
+        thinking_token_budget: int | None = None,
         chat_template_kwargs: dict[str, Any] | None = None,
         progress: bool | Progress = False,
     ) -> list[RequestResult]:
@@ -160,30 +171,40 @@ class LLM:
 
         Args:
             messages: `{"role": ..., "content": ...}` dicts.
+            tools: functions that may be called, as dicts of OpenAI's form; `.tool_calls` of an output then holds the calls. Arguments
+                obey the schema unless the function has `"strict": False`. With a constraint, an answer is calls or obeys it.
+            tool_choice: "auto", "required", "none" or the name of a tool.
+            parallel_tool_calls: several calls in one answer are allowed.
+            thinking_token_budget: most tokens of the thought of a model that thinks.
             chat_template_kwargs: further variables of the model's chat template.
 
-        The other arguments, the result and the errors are those of `generate`; also ChatTemplateError if the template refuses.
+        The other arguments, the result and the errors are those of `generate`; also ChatTemplateError if the template refuses, and
+        ToolError (a ValueError) for tools that cannot be served.
         """
         constraint = constraints.from_arguments(
             schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
         )
-        variables = chat_template_kwargs or {}
-        encoded = [self._encoder.of_chat(conversation, **variables) for conversation in _each_conversation(messages)]
-        return self._run(encoded, sampling_params, constraint, progress)
+        use = choice_from(tool_choice, parallel=parallel_tool_calls)
+        asked = Asked(tools=tools_from(tools, use), choice=use, constraint=constraint)
+        turns = [
+            self._conversations.turn(each, asked, thinking_token_budget=thinking_token_budget, **chat_template_kwargs or {})
+            for each in _each_conversation(messages)
+        ]
+        return self._run(turns, sampling_params, progress)
 
     def _encode(self, prompt: str | Sequence[int]) -> Prompt:
         return self._encoder.of_text(prompt) if isinstance(prompt, str) else self._encoder.of_token_ids(prompt)
 
     def _run(
         self,
-        prompts: Sequence[Prompt],
+        turns: Sequence[Turn],
         sampling_params: SamplingParams | Sequence[SamplingParams] | None,
-        constraint: Constraint | None,
         progress: bool | Progress,
     ) -> list[RequestResult]:
-        params = _each_params(sampling_params, len(prompts))
-        jobs = [Job(prompt=prompt, params=own, constraint=constraint) for prompt, own in zip(prompts, params, strict=True)]
-        for job in jobs:
+        params = _each_params(sampling_params, len(turns))
+        jobs = [turn.job(params=own) for turn, own in zip(turns, params, strict=True)]
+        for turn, job in zip(turns, jobs, strict=True):
+            turn.check_stop(job.params.stop, field="stop")
             check_length(job.prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
         with batch_progress(progress, total=len(jobs)) as report:
             return run_jobs(self.runtime.engine, jobs, max_in_flight=self.runtime.max_waiting, report=report)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..engine.request import RequestOutput
-from .constraints import Constraint, parse_answer
+from .answers.reader import Answer, AnswerDelta, AnswerReader, ContentDelta, ToolCall
+from .constraints import Constraint, ParsedAnswer, parse_answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,13 +16,16 @@ class CompletionResult:
 
     Attributes:
         index: which of the `n` answers of the prompt.
-        text: the answer.
+        text: the answer as the model wrote it, thought and calls included.
+        content: the text without them; None if there is nothing else.
+        reasoning: what the model thought before it answered; None if it did not.
+        tool_calls: the calls in it.
         token_ids: its tokens.
         finish_reason: "stop" (end token, stop text, or the constraint is complete), "length", "abort" or "error".
         stop_reason: the stop text or token id that ended it, or None.
         logprobs: per token, if they were asked for.
-        parsed: the value: JSON data for a schema, an instance for a Pydantic class or `output_type`, the text for a choice; else None
-            (a regex, a `Grammar`).
+        parsed: the value of the content: JSON data for a schema, an instance for a Pydantic class or `output_type`, the text for a
+            choice; else None (a regex, a `Grammar`).
         parse_error: why `parsed` is None although a value was to be expected, for instance because `max_tokens` cut the answer.
         error: what failed, if finish_reason is "error".
     """
@@ -35,6 +39,9 @@ class CompletionResult:
     parsed: Any = None
     parse_error: str | None = None
     error: Exception | None = None
+    content: str | None = None
+    reasoning: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,22 +63,40 @@ class RequestResult:
 
 @dataclass(kw_only=True)
 class CompletionBuilder:
-    """Gathers the deltas of one answer."""
+    """Gathers the deltas of one answer.
+
+    Attributes:
+        constraint: of the content.
+        reader: tells the content from the rest; None where the text is the content.
+    """
 
     index: int = 0
     constraint: Constraint | None = None
+    reader: AnswerReader | None = None
+    answer: Answer = field(default_factory=Answer)
     pieces: list[str] = field(default_factory=list)
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[Any] = field(default_factory=list)
     num_cached_tokens: int = 0
     last: RequestOutput | None = None
 
-    def add(self, output: RequestOutput) -> None:
+    def add(self, output: RequestOutput) -> tuple[AnswerDelta, ...]:
+        """What the output brings, as the reader sees it."""
         self.pieces.append(output.text)
         self.token_ids.extend(output.new_token_ids)
         self.logprobs.extend(output.logprobs or ())
         self.num_cached_tokens = output.num_cached_tokens
         self.last = output
+        deltas = self._read(output)
+        for delta in deltas:
+            self.answer.add(delta)
+        return deltas
+
+    def _read(self, output: RequestOutput) -> tuple[AnswerDelta, ...]:
+        if self.reader is None:
+            return (ContentDelta(text=output.text),) if output.text else ()
+        deltas = self.reader.feed(output.text, output.new_token_ids)
+        return (*deltas, *(self.reader.finish() if output.finished else ()))
 
     @property
     def text(self) -> str:
@@ -85,7 +110,10 @@ class CompletionBuilder:
         """The answer; call it once the last delta has come."""
         assert self.last is not None and self.last.finish_reason is not None
         text, reason, error = self.text, self.last.finish_reason, self.last.error
-        answer = parse_answer(self.constraint, text, reason)
+        calls, content = tuple(self.answer.calls), self.answer.content
+        if content is None and not calls and self.answer.reasoning is None:
+            content = ""
+        value = ParsedAnswer() if calls and content is None else parse_answer(self.constraint, content or "", reason)
         return CompletionResult(
             index=self.index,
             text=text,
@@ -93,7 +121,10 @@ class CompletionBuilder:
             finish_reason=reason,
             stop_reason=self.last.stop_reason,
             logprobs=tuple(self.logprobs) or None,
-            parsed=answer.value,
-            parse_error=answer.error,
+            parsed=value.value,
+            parse_error=value.error,
             error=error,
+            content=content,
+            reasoning=self.answer.reasoning,
+            tool_calls=calls,
         )

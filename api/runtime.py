@@ -140,7 +140,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         attn_implementation=IMPLEMENTATION,
         device=device,
         fuse=config.fuse,
-        quantization=config.quantization,
+        quantization=config.quantization or (None if config.dtype == "auto" else "none"),
     )
     vocabulary = Vocabulary.from_tokenizer(model.tokenizer, vocab_size=model.vocab_size, eos_token_ids=model.eos_token_ids)
     table = TokenTable(token_bytes=vocabulary.token_bytes, special_name=model.tokenizer.id_to_token)

@@ -9,10 +9,10 @@ from typing import Any, Literal
 from .request import InvalidRequest
 
 DType = Literal["auto", "float32", "bfloat16", "float16"]
-Quantization = Literal["int8"]
+Quantization = Literal["int8", "none"]
 
 _DTYPES = ("auto", "float32", "bfloat16", "float16")
-_QUANTIZATIONS = (None, "int8")
+_QUANTIZATIONS = (None, "int8", "none")
 _MAX_SPECULATION = 15
 _CPU_KV_SHARE = 0.25
 """Share of the free memory that the KV cache may take on a CPU, where other programs live too."""
@@ -69,7 +69,8 @@ class EngineConfig:
         model: alias, folder, file or Hugging Face id.
         dtype: of weights and activations; "auto" is what suits the device.
         quantization: "int8" multiplies with 8-bit weights on a CPU: faster, in a quarter of the memory, with slightly other
-            results; None computes with the weights as they are.
+            results; "none" computes with the weights as they are. None is "int8" for weights that are stored in 8 bits or fewer, unless
+            `dtype` names a type.
         fuse: replace the modules of known architectures by lean ones on a CPU. Results differ by rounding only.
         max_model_len: most tokens of prompt and answer together.
         max_num_seqs: most requests that run at the same time (64, on a CPU 32).
@@ -108,8 +109,8 @@ class EngineConfig:
         if self.dtype not in _DTYPES:
             raise InvalidRequest(f"dtype must be one of {', '.join(_DTYPES)}, not {self.dtype!r}", param="dtype")
         if self.quantization not in _QUANTIZATIONS:
-            raise InvalidRequest(f"quantization must be 'int8' or nothing, not {self.quantization!r}", param="quantization")
-        if self.quantization is not None and not self.fuse:
+            raise InvalidRequest(f"quantization must be 'int8' or 'none', not {self.quantization!r}", param="quantization")
+        if self.quantization == "int8" and not self.fuse:
             raise InvalidRequest("quantization needs fused layers: fuse must not be off", param="quantization")
         for name in ("max_model_len", "max_num_seqs", "max_num_batched_tokens", "kv_cache_memory_bytes", "block_size", "max_waiting"):
             value = getattr(self, name)

@@ -66,7 +66,8 @@ class FsmCompiler:
         self._futures: OrderedDict[str, Future[TokenFSM]] = OrderedDict()
 
     def submit(self, grammar: Grammar) -> Future[TokenFSM]:
-        """The token FSM of `grammar`, shared with everyone who asks for an equal one. The future raises GrammarError."""
+        """The token FSM of `grammar`, shared with everyone who asks for an equal one, until it is full. The future raises
+        GrammarError."""
         if os.getpid() != self._process:
             # Forked: the threads stayed behind, and whatever they were making will never be ready here.
             self._start()

@@ -13,9 +13,10 @@ from .walk import i4_1
 CHOICE = -10
 
 
-@kernel(i4(MEMORY, i4, i4_1, i4_1))
-def only_byte(memory, state, out, target):
-    """The one byte that may follow `state`, with the state behind it in `target[0]`; CHOICE where none or several may.
+@kernel(i4(MEMORY, i4, i4, i4_1, i4_1))
+def only_byte(memory, state, text, out, target):
+    """The one byte that may follow `state`, with the state behind it in `target[0]`; CHOICE where none or several may. `text` is what
+    is recorded before it.
 
     A code to serve when the step needs something: ask again afterwards.
     """
@@ -23,7 +24,7 @@ def only_byte(memory, state, out, target):
     members = pointer(out)
     found = np.int32(CHOICE)
     for byte in range(256):
-        after = step(nodes, buckets, rows, table, values, frames, transitions, header, state, np.int32(byte), np.int32(0), members)
+        after = step(nodes, buckets, rows, table, values, frames, transitions, header, state, np.int32(byte), np.int32(0), text, members)
         if after == DEAD:
             continue
         if after < 0:

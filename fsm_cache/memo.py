@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Generic, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Memo(Generic[V]):
-    """Values by int key, in two generations: what was not used while the younger one filled up is forgotten. A hit costs one
+class Memo(Generic[K, V]):
+    """Values by key, in two generations: what was not used while the younger one filled up is forgotten. A hit costs one
     dictionary lookup, with no bookkeeping.
 
     Args:
@@ -17,16 +19,16 @@ class Memo(Generic[V]):
 
     def __init__(self, max_bytes: int):
         self._half = max_bytes // 2
-        self._young: dict[int, V] = {}
-        self._old: dict[int, V] = {}
+        self._young: dict[K, V] = {}
+        self._old: dict[K, V] = {}
         self._young_bytes = self._old_bytes = 0
-        self._sizes: dict[int, int] = {}
+        self._sizes: dict[K, int] = {}
 
     @property
     def num_bytes(self) -> int:
         return self._young_bytes + self._old_bytes
 
-    def get(self, key: int) -> V | None:
+    def get(self, key: K) -> V | None:
         value = self._young.get(key)
         if value is None and self._old:
             value = self._old.pop(key, None)
@@ -36,12 +38,12 @@ class Memo(Generic[V]):
                 self._keep(key, value, size)
         return value
 
-    def put(self, key: int, value: V, num_bytes: int) -> None:
+    def put(self, key: K, value: V, num_bytes: int) -> None:
         """Remembers a value under a key that `get` just did not find."""
         self._sizes[key] = num_bytes
         self._keep(key, value, num_bytes)
 
-    def _keep(self, key: int, value: V, num_bytes: int) -> None:
+    def _keep(self, key: K, value: V, num_bytes: int) -> None:
         if self._young and self._young_bytes + num_bytes > self._half:
             for forgotten in self._old:
                 del self._sizes[forgotten]

@@ -8,16 +8,17 @@ from ..grammar.counted_text import end_of_token, needs_whole_characters
 from ..grammar.grammar import Compiled, Grammar
 from ..grammar.limits import Limits
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import DEAD, NIL, PARENT, A
+from ..grammar.machine_layout import DEAD, DOUBT, H_NEED_A, NIL, OFF, PARENT, A
 from ..grammar.structural_tag.symbols import TOKEN_LEAD
 from .cursor import Cursor
+from .doubts import Doubts
 from .forced import CHOICE, only_byte
 from .leaf_tables import LeafTable
 from .mask import NO_ROW, Mask
 from .memo import Memo
 from .scratch import Scratch
 from .string_tables import StringTables
-from .trie import END, Trie
+from .trie import DEPTH, END, Trie
 from .vocabulary import Vocabulary
 from .walk import (
     ARRAY,
@@ -30,6 +31,7 @@ from .walk import (
     OBJECT,
     POSITION,
     QUOTE,
+    REST,
     SPACE,
     STRING,
     WALK,
@@ -43,6 +45,7 @@ from .walk import (
 )
 
 Place = tuple[tuple[int, ...], tuple[int, ...]]
+_Key = int | tuple[int, ...]  # a state, or one inside recorded text and the questions that its end settles
 
 _NARROW = 1024  # masks that add at most so many tokens to a shared row are kept as ids
 _STEP_BYTES = 200  # of a remembered transition
@@ -63,9 +66,9 @@ class TokenFSM:
         self.vocabulary = vocabulary
         self.start = compiled.start
         self._machine: Machine = compiled.machine
-        self._masks: Memo[Mask] = Memo(max_bytes // 2)
-        self._closing: Memo[np.ndarray] = Memo(max_bytes // 4)  # tokens that close a string, by the state after it
-        self._steps: Memo[int] = Memo(max_bytes // 4)  # by state and token
+        self._masks: Memo[_Key, Mask] = Memo(max_bytes // 2)
+        self._closing: Memo[int, np.ndarray] = Memo(max_bytes // 4)  # tokens that close a string, by the state after it
+        self._steps: Memo[int, int] = Memo(max_bytes // 4)  # by state and token
 
     def cursor(self) -> Cursor:
         """A cursor before the first token."""
@@ -102,14 +105,19 @@ class TokenFSM:
         with self._machine.lock:
             mask = self._masks.get(state)
             if mask is None:
-                shared = self._machine.mask_state(state)
-                mask = self._masks.get(shared) if shared != state else None
+                bare, text = self._machine.split_record(state)
+                shared = self._machine.mask_state(bare)
+                doubts = Doubts(self._machine, text, shared)
+                key = (shared, *sorted(doubts.settled)) if doubts.is_recorded else shared
+                mask = self._masks.get(key) if key != state else None
                 if mask is None:
-                    mask = _MaskMaker(self._machine, self.vocabulary, self._closing).make(shared)
+                    mask = _MaskMaker(self._machine, self.vocabulary, self._closing, doubts).make(state, shared)
                     if needs_whole_characters(self._machine, shared):
-                        mask = self._without_unfinished(shared, mask)
-                    self._masks.put(shared, mask, mask.num_bytes)
-                if shared != state:
+                        mask = self._without_unfinished(state, mask)
+                    if doubts.met:
+                        key = state
+                    self._masks.put(key, mask, mask.num_bytes)
+                if key != state:
                     self._masks.put(state, mask, _STEP_BYTES)
             return mask
 
@@ -142,14 +150,19 @@ class TokenFSM:
                 if byte in (CHOICE, TOKEN_LEAD):
                     break
                 forced.append(byte)
-                state = int(self.vocabulary.scratch.status[0])
+                state = self._machine.run(state, bytes((byte,))) if self._is_read(state, byte) else int(self.vocabulary.scratch.status[0])
         return bytes(forced)
+
+    def _is_read(self, state: int, byte: int) -> bool:
+        """Whether the text behind `state` may have to be recorded once `byte` is read."""
+        return byte in b"[{" or self._machine.split_record(state)[1] != NIL
 
     def _only_byte(self, state: int) -> int:
         """The byte that must follow, with the state behind it in `scratch.status`, or CHOICE."""
         scratch = self.vocabulary.scratch
+        state, text = self._machine.split_record(state)
         while True:
-            answer = int(only_byte(self._machine.memory, state, scratch.out, scratch.status))
+            answer = int(only_byte(self._machine.memory, state, text, scratch.out, scratch.status))
             if answer >= 0 or answer == CHOICE:
                 return answer
             self._machine.serve(answer)
@@ -161,22 +174,29 @@ class TokenFSM:
         """
         nodes = self._machine.nodes
         with self._machine.lock:
+            state, _ = self._machine.split_record(state)
             return tuple(nodes[state, :PARENT].tolist()), tuple(nodes[nodes[state, PARENT], :PARENT].tolist())
 
 
 class _MaskMaker:
-    """Makes one mask: shared rows, and ids of the tokens that they lack."""
+    """Makes one mask: shared rows, and ids of the tokens that they lack.
 
-    def __init__(self, machine: Machine, vocabulary: Vocabulary, closing: Memo[np.ndarray]):
+    Inside recorded text, what tokens do behind a string is not remembered, since it may depend on that text.
+    """
+
+    def __init__(self, machine: Machine, vocabulary: Vocabulary, closing: Memo[int, np.ndarray], doubts: Doubts):
         self._machine = machine
         self._vocabulary = vocabulary
         self._scratch: Scratch = vocabulary.scratch
         self._known_closing = closing
+        self._doubts = doubts
+        self._doubtful: list[int] = []  # tokens to try one by one
         self._bases: list[np.ndarray] = []
         self._count = 0  # ids so far, in scratch.found
         self._pending: list[int] = []
 
-    def make(self, state: int) -> Mask:
+    def make(self, whole: int, state: int) -> Mask:
+        """The mask of `state`, which is `whole` without what is recorded and does not matter."""
         self._pending.append(state)
         seen: set[int] = set()
         while self._pending:
@@ -188,6 +208,7 @@ class _MaskMaker:
             if self._count > self._vocabulary.vocab_size:
                 self._bases.append(self._row())
                 self._count = 0
+        self._try(whole, None)
         if self._machine.accepting(state):
             self._count = add_all(self._vocabulary.eos_array, self._scratch.found, self._count)
         if len(self._bases) <= 1 and self._count <= _NARROW:
@@ -197,6 +218,16 @@ class _MaskMaker:
         for base in self._bases:
             row |= base
         return Mask.of(row, NO_ROW, row.nbytes)
+
+    def _try(self, state: int, closed: np.ndarray | None) -> None:
+        """Adds those of the doubtful tokens that may be read in `state`, without as many bytes at their beginning as `closed` says."""
+        spellings, taken = self._vocabulary.spellings, list[int]()
+        for token in self._doubtful:
+            data = (spellings[token] or b"")[0 if closed is None else closed[token] :]
+            if self._machine.run(state, data) != DEAD:
+                taken.append(token)
+        self._doubtful = []
+        self._count = add_all(np.array(taken, np.int32), self._scratch.found, self._count)
 
     def _row(self) -> np.ndarray:
         """The ids so far as a row."""
@@ -210,6 +241,8 @@ class _MaskMaker:
         while (code := classify(machine.memory, node, info)) < 0:
             machine.serve(code)
         way, a, b, c, after, begins = info.tolist()
+        if self._doubts.is_recorded and way in _BY_TABLE:
+            way = REST if way in (STRING, NAMED) else WALK
         if way == WALK:
             self._walk_all(node, self._vocabulary.trie)
         elif way == IN_LEAF:
@@ -232,7 +265,7 @@ class _MaskMaker:
             elif way == NAMED:
                 self._add_named(tables, node, after)
             else:
-                self._bases.append(tables.plain_row(None))
+                self._bases.append(tables.plain_row(None if b < 0 else b))
                 self._walk_all(node, tables.closing)
 
     # --- strings ---------------------------------------------------------------------------------------------------
@@ -251,8 +284,12 @@ class _MaskMaker:
         path, out, found, status, dropped = scratch.path, scratch.out, scratch.found, scratch.status, scratch.dropped
         count = walk_names(machine.memory, closing.memory, path, out, found, status, dropped, node, 0, self._count)
         while count < 0:
-            machine.serve(count)
             at, done = int(status[POSITION]), int(status[FOUND])
+            if count == DOUBT:
+                self._doubtful.extend(closing.through(at).tolist())
+                at = int(closing.nodes[at, END])
+            else:
+                machine.serve(count)
             count = walk_names(machine.memory, closing.memory, path, out, found, status, dropped, NIL, at, done)
         self._count = count
         if not status[DROPPED]:
@@ -274,8 +311,11 @@ class _MaskMaker:
         key = 2 * after + tables.tidy
         ids = self._known_closing.get(key)
         if ids is None:
-            before = self._count
+            before, doubtful = self._count, self._doubtful
+            self._doubtful = []
             self._walk_all(after, tables.suffixes)
+            self._try(after, tables.closed)
+            self._doubtful = doubtful
             ids = self._scratch.found[before : self._count].copy()
             self._known_closing.put(key, ids, ids.nbytes + _STEP_BYTES)
             self._count = before
@@ -324,13 +364,29 @@ class _MaskMaker:
         """Adds the tokens of the trie nodes from `start` to `stop`, siblings and what is below them, that may be read in `state`."""
         scratch, machine = self._scratch, self._machine
         path, out, found, status = scratch.path, scratch.out, scratch.found, scratch.status
-        count = walk(machine.memory, trie.memory, path, out, found, status, state, start, stop, self._count)
+        answered = OFF
+        count = walk(machine.memory, trie.memory, path, out, found, status, state, start, stop, self._count, answered)
         while count < 0:
-            machine.serve(count)
-            count = walk(machine.memory, trie.memory, path, out, found, status, NIL, int(status[POSITION]), stop, int(status[FOUND]))
+            at, done = int(status[POSITION]), int(status[FOUND])
+            if count == DOUBT:
+                question, again = int(machine.header[H_NEED_A]), at == start and answered != OFF
+                tokens = trie.through(at)
+                begun = (self._vocabulary.spellings[tokens[0]] or b"")[: trie.nodes[at, DEPTH]]
+                if question == OFF or again or self._doubts.arise(question, begun):
+                    self._doubts.met |= self._doubts.is_recorded
+                    self._doubtful.extend(tokens.tolist())
+                    start, answered = int(trie.nodes[at, END]), OFF
+                else:
+                    start, answered = at, question
+            else:
+                answered = answered if at == start else OFF
+                start = at
+                machine.serve(count)
+            count = walk(machine.memory, trie.memory, path, out, found, status, NIL, start, stop, done, answered)
         self._count = count
 
 
+_BY_TABLE = frozenset((STRING, NAMED, IN_LEAF, AT_VALUE))
 _BEGINNINGS = ((OBJECT, b"{"), (ARRAY, b"["), (QUOTE, b'"'), (SPACE, b"\t\n\r "))
 
 

@@ -61,6 +61,10 @@ class Trie:
             ends, token = ends + 1, int(self.same[token])
         return self.order[int(self.subtrees[node, FIRST]) + ends : int(self.subtrees[node, LAST])]
 
+    def through(self, node: int) -> np.ndarray:
+        """Tokens that end with a node or go on after it."""
+        return self.order[int(self.subtrees[node, FIRST]) : int(self.subtrees[node, LAST])]
+
     @staticmethod
     def build(tokens: Iterable[tuple[bytes, int]], vocab_size: int) -> Trie:
         """Trie of `(bytes, id)` pairs; empty byte strings are not allowed."""

@@ -9,9 +9,8 @@ import numpy as np
 from numba import types
 
 from ..grammar.kernel_cache import kernel
-from ..grammar.kernels import MEMORY, P, addresses, ask, at_address, end_key, name_child, pointer, step
+from ..grammar.kernels import MEMORY, P, addresses, ask, at_address, end_key, is_item_of, name_child, pointer, step
 from ..grammar.machine_layout import (
-    ARRAY_AFTER,
     CLASS_BASE,
     COUNTED,
     DEAD,
@@ -77,7 +76,7 @@ TRIE = types.Array(types.int64, 1, "C")  # addresses of the arrays of a trie, an
 # How a mask is made, answers of `classify` in info[WAY]
 WALK = 0  # by walking all tokens
 STRING = 1  # inside any string: tables, and what may follow the string
-REST = 2  # inside any string whose end depends on its text: tables, and a walk over tokens that close it
+REST = 2  # inside any string whose end depends on its text: tables, room, and a walk over tokens that close it
 NAMED = 3  # inside a key that is declared or any other: as STRING, but for the tokens that close a declared name
 IN_LEAF = 4  # inside another leaf: its table, and what may follow it
 AT_VALUE = 5  # before a value: the table of how scalars begin, and walks over tokens that begin otherwise
@@ -212,7 +211,7 @@ def classify(memory, node, info):
     else:
         classes = rows[at + KEY_CLASSES]
         alone = rows[at + KEY_LO] == rows[at + KEY_HI] and classes & (classes - 1) == 0 and nodes[node * NODE + B] == OFF
-        is_item = nodes[parent * NODE + KIND] == ARRAY_AFTER
+        is_item = is_item_of(nodes, parent)
         if not is_item:
             classes &= table[frames[nodes[parent * NODE + A]] + FR_CLASSES]
         if classes == 0 or rows[at + KEY_TAILS] != -1 or nodes[node * NODE + C] != NIL:
@@ -264,13 +263,14 @@ def leads_nowhere(nodes, table, state, byte):
     return name_child(table, nodes[state * NODE + A], byte) < 0
 
 
-@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1, i4, i4, i4, i4))
-def walk(memory, trie, path, out, found, status, state, start, stop, count):
+@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1, i4, i4, i4, i4, i4))
+def walk(memory, trie, path, out, found, status, state, start, stop, count, answered):
     """Writes to `found[count:]` the tokens that lead from `state` to a living state, among those below the trie nodes from `start` to
     `stop` (siblings, and what is below them).
 
     Answers the new count, or a code to serve; then the walk goes on with state NIL and the start and count in `status`. `path` holds
-    the state before each depth and survives an interruption.
+    the state before each depth and survives an interruption. `answered` is a question that at `start` has the answer for a text that
+    is not known, or OFF.
     """
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
@@ -292,7 +292,8 @@ def walk(memory, trie, path, out, found, status, state, start, stop, count):
                 count += 1
             i = np.int64(tree[at + END])
             continue
-        after = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
+        known = answered if i == start else np.int32(OFF)
+        after = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), known, members)
         if after >= 0:
             path[depth + 1] = after
             token = tree[at + TOKEN]
@@ -339,7 +340,7 @@ def walk_names(memory, trie, path, out, found, status, dropped, state, start, co
             if not ends:
                 i = np.int64(tree[at + END])
                 continue
-        after = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), members)
+        after = step(nodes, buckets, rows, table, values, frames, transitions, header, before, byte, np.int32(1), np.int32(OFF), members)
         if after >= 0:
             path[depth + 1] = after
             token = tree[at + TOKEN]

@@ -34,11 +34,12 @@ def end_of_token(machine: Machine, state: int) -> int:
     if not machine.counted_texts:
         return state
     members = machine.members(state)
+    _, text = machine.split_record(state)
     ended = [_counted_down(machine, member) for member in members]
     if ended == members:
         return state
     living = [member for member in ended if member != DEAD]
-    return machine.union(living) if living else DEAD
+    return machine.with_record(machine.union(living), text) if living else DEAD
 
 
 def needs_whole_characters(machine: Machine, state: int) -> bool:

@@ -14,11 +14,13 @@ from .kernel_cache import kernel
 from .machine_layout import (
     ARRAY_AFTER,
     ARRAY_OPEN,
+    ASK,
     CHAR,
     CLASS_BASE,
     COLON,
     COUNTED,
     DEAD,
+    DOUBT,
     END,
     EXTRA,
     F_ACCEPT,
@@ -37,12 +39,17 @@ from .machine_layout import (
     FR_LIST,
     FR_NAMES,
     FR_WORDS,
+    FRESH,
     GENERIC_STRING,
     GROW,
+    GUARD,
+    H_NEED_A,
     H_NODE_CAPACITY,
     H_NODES,
     H_POSITION,
+    H_START,
     H_STATE,
+    H_TEXT,
     H_TRANSITION_MASK,
     ITEM,
     KEY,
@@ -66,7 +73,9 @@ from .machine_layout import (
     NAME_SIZE,
     NEED_ESCAPE,
     NEED_FRAME,
+    NEED_GUARD,
     NEED_ROW,
+    NEED_TEXT,
     NEED_TRANSITION,
     NEED_VALUE,
     NIL,
@@ -82,7 +91,10 @@ from .machine_layout import (
     POSITION,
     ROW,
     SET,
+    STALE,
     SWITCH,
+    TEXT,
+    UNKNOWN,
     V_ARRAYS,
     V_COUNTED,
     V_DISTINCT_RAW,
@@ -90,6 +102,7 @@ from .machine_layout import (
     V_LIST,
     V_OBJECTS,
     V_SCALAR,
+    V_UNLIKE,
     VALUE,
     WS_AFTER_COLON,
     WS_AFTER_COMMA,
@@ -108,6 +121,7 @@ from .node_kernels import (
     P,
     ask,
     at_address,
+    first_of,
     i4,
     i4_1,
     list_members,
@@ -115,6 +129,7 @@ from .node_kernels import (
     pointer,
     push,
     rebuild_buckets,
+    rest_of,
     union,
 )
 
@@ -331,14 +346,58 @@ def was_seen(nodes, extras, text):
     return np.int32(0)
 
 
+@kernel(i4(P, P, P, i4, i4, i4, i4, i4, i4))
+def after_value(nodes, buckets, header, kind, frame, space, extras, parent, insert):
+    """The node behind a value: of `kind` in `frame`, or the question whose answer is its frame (written ~question)."""
+    if frame < 0:
+        return make_node(nodes, buckets, header, ASK, ~frame, space, extras, parent, insert)
+    return make_node(nodes, buckets, header, kind, frame, space, extras, parent, insert)
+
+
+@kernel(i4(P, i4, P, i4))
+def pass_guards(nodes, state, out, count):
+    """Appends to out[:count] the nodes of `state`, which follows a value, with guards passed. Answers the new count, -1 if too many."""
+    first = count
+    count = list_members(nodes, state, out, count, np.int32(MAX_MEMBERS))
+    for k in range(first, count):
+        if nodes[out[k] * NODE + KIND] == GUARD:
+            out[k] = nodes[out[k] * NODE + PARENT]
+    return count
+
+
+@kernel(types.boolean(P, i4))
+def opens_guard(nodes, state):
+    """Whether an array or object that has just begun in a state is inside a guard of its own."""
+    while state != NIL:
+        node = first_of(nodes, state)
+        begins = nodes[node * NODE + KIND] in (ARRAY_OPEN, OBJECT_OPEN)
+        around = nodes[node * NODE + PARENT] if begins else np.int32(NIL)
+        while around != NIL:
+            if nodes[first_of(nodes, around) * NODE + KIND] == GUARD:
+                return True
+            around = rest_of(nodes, around)
+        state = rest_of(nodes, state)
+    return False
+
+
+@kernel(types.boolean(P, i4))
+def is_item_of(nodes, after):
+    """Whether a string followed by `after` is one that must differ from others, and no key."""
+    kind = nodes[after * NODE + KIND]
+    return kind in (ARRAY_AFTER, GUARD)
+
+
 @kernel(i4(P, P, P, i4, i4))
 def end_item(nodes, buckets, header, text, after):
     """The state after an item that must differ from those seen, or DEAD."""
+    is_guard = nodes[after * NODE + KIND] == GUARD
     if text == OFF:
-        return after
+        return nodes[after * NODE + PARENT] if is_guard else after
     seen = nodes[after * NODE + C]
     if was_seen(nodes, seen, text):
         return np.int32(DEAD)
+    if is_guard:
+        return nodes[after * NODE + PARENT]
     seen = make_node(nodes, buckets, header, EXTRA, text, 0, 0, seen, 1)
     return make_node(
         nodes, buckets, header, ARRAY_AFTER, nodes[after * NODE + A], nodes[after * NODE + B], seen, nodes[after * NODE + PARENT], 1
@@ -382,7 +441,7 @@ def name_child(table, at, byte):
 def enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_escape, byte, text, raw, after, masking):
     """The state in `target`, a row inside a key or a distinct string, after `byte`, or DEAD."""
     extras = nodes[after * NODE + C]
-    is_item = nodes[after * NODE + KIND] == ARRAY_AFTER
+    is_item = is_item_of(nodes, after)
     classes = rows[target * ROW + KEY_CLASSES]
     if not is_item:
         classes &= table[frame_at + FR_CLASSES]
@@ -481,13 +540,36 @@ def step_key(nodes, buckets, rows, table, values, frames, transitions, header, n
     after = nodes[node * NODE + PARENT]
     text = nodes[node * NODE + B]
     if rows[target * ROW + FLAGS] & F_KEY_END:
-        if nodes[after * NODE + KIND] == ARRAY_AFTER:
+        if is_item_of(nodes, after):
             return end_item(nodes, buckets, header, text, after)
         return end_key(nodes, buckets, table, frames, header, rows[target * ROW + OUTCOME], text, after)
     frame_at = frames[nodes[after * NODE + A]]
     from_escape = np.int32(rows[row * ROW + FLAGS] & F_ESCAPE)
     raw = nodes[node * NODE + C]
     return enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_escape, byte, text, raw, after, masking)
+
+
+@kernel(i4(P, P, P, P, P, i4, i4, i4, i4, P, i4))
+def begin_distinct(nodes, buckets, rows, table, header, at, byte, masking, after, out, count):
+    """The first byte of an item that must differ from those listed in the node `after`. Answers the new count, or a code."""
+    if count + 4 > MAX_MEMBERS:
+        return ask(header, 0, 0, 0)
+    row = table[at + V_DISTINCT_STRING]
+    if byte == 34 and row >= 0:
+        quote = make_node(nodes, buckets, header, CHAR, byte, 0, 0, NIL, 1)  # so that "1" differs from 1
+        tails = rows[row * ROW + KEY_TAILS]
+        if tails <= 0 or seen_below(nodes, nodes[after * NODE + C], quote) < tails:
+            out[count] = make_node(nodes, buckets, header, KEY, row, quote, NIL, after, 1)
+            count += 1
+    row = table[at + V_DISTINCT_RAW]
+    if row >= 0:
+        if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, row, 0)
+        result = step_item(nodes, buckets, rows, header, row, np.int32(NIL), after, byte, masking)
+        if result >= 0:
+            out[count] = result
+            count += 1
+    return count
 
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
@@ -501,32 +583,39 @@ def begin_value(nodes, buckets, rows, table, values, frames, transitions, header
     if byte == 123:  # {
         for k in range(table[at + V_OBJECTS]):
             frame = table[at + V_LIST + k]
-            out[count] = make_node(nodes, buckets, header, OBJECT_OPEN, frame, table[WS_OPEN], NIL, parent, 1)
+            outer = parent
+            if frame < 0:
+                frame = ~frame
+                outer = make_node(nodes, buckets, header, GUARD, 0, 0, NIL, parent, 1)
+            out[count] = make_node(nodes, buckets, header, OBJECT_OPEN, frame, table[WS_OPEN], NIL, outer, 1)
             count += 1
         return count
     if byte == 91:  # [
         first = at + V_LIST + table[at + V_OBJECTS]
         for k in range(table[at + V_ARRAYS]):
-            out[count] = make_node(nodes, buckets, header, ARRAY_OPEN, table[first + k], table[WS_OPEN], 0, parent, 1)
+            frame = table[first + k]
+            outer = parent
+            if frame < 0:
+                frame = ~frame
+                outer = make_node(nodes, buckets, header, GUARD, 0, 0, NIL, parent, 1)
+            out[count] = make_node(nodes, buckets, header, ARRAY_OPEN, frame, table[WS_OPEN], 0, outer, 1)
             count += 1
         return count
     if byte == 34 and table[at + V_COUNTED] >= 0:
         generic = table[GENERIC_STRING]
         out[count] = make_node(nodes, buckets, header, COUNTED, generic, 0, table[at + V_COUNTED], parent, 1)
         count += 1
-    row = table[at + V_DISTINCT_STRING]
-    if byte == 34 and row >= 0:
-        quote = make_node(nodes, buckets, header, CHAR, byte, 0, 0, NIL, 1)  # so that "1" differs from 1
-        out[count] = make_node(nodes, buckets, header, KEY, row, quote, NIL, parent, 1)
-        count += 1
-    row = table[at + V_DISTINCT_RAW]
-    if row >= 0:
-        if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
-            return ask(header, NEED_ROW, row, 0)
-        result = step_item(nodes, buckets, rows, header, row, np.int32(NIL), parent, byte, masking)
-        if result >= 0:
-            out[count] = result
-            count += 1
+    if table[at + V_UNLIKE] >= 0:
+        if byte == 34:
+            guard = make_node(nodes, buckets, header, GUARD, 0, 0, table[at + V_UNLIKE], parent, 1)
+            count = begin_distinct(nodes, buckets, rows, table, header, at, byte, masking, guard, out, count)
+    elif table[at + V_DISTINCT_STRING] >= 0 or table[at + V_DISTINCT_RAW] >= 0:
+        rest = parent  # what is read depends on what comes after it: one item for each
+        while rest != NIL:
+            count = begin_distinct(nodes, buckets, rows, table, header, at, byte, masking, first_of(nodes, rest), out, count)
+            if count < 0:
+                return count
+            rest = rest_of(nodes, rest)
     row = table[at + V_SCALAR]
     if row < 0:
         return count
@@ -573,7 +662,7 @@ def begin_item(nodes, buckets, rows, table, values, frames, transitions, header,
             return ask(header, 0, 0, 0)
         value = table[at + FR_LIST + 2 * k]
         after = table[at + FR_LIST + 2 * k + 1]
-        back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
+        back = after_value(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], 0, parent, 1)
         count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, masking, back, out, count)
         if count < 0:
             return count
@@ -669,29 +758,41 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
     return np.int32(1)
 
 
+@kernel(i4(P, P, P, P, i4, P, i4))
+def close_value(nodes, table, frames, header, node, out, count):
+    """The bracket that closes an array or object. Answers the new count, or a code."""
+    frame = nodes[node * NODE + A]
+    at = frames[frame]
+    if at < 0:
+        return ask(header, NEED_FRAME, frame, 0)
+    if table[at + FR_CLOSE] == 0:
+        return count
+    count = pass_guards(nodes, nodes[node * NODE + PARENT], out, count)
+    return ask(header, 0, 0, 0) if count < 0 else count
+
+
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
 def step_array(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count):
-    """A byte other than whitespace after '[' or after an item. Answers the new count, or a code."""
+    """A byte other than whitespace or ']' after '[' or after an item. Answers the new count, or a code."""
     a = nodes[node * NODE + A]
     parent = nodes[node * NODE + PARENT]
     at = frames[a]
     if at < 0:
         return ask(header, NEED_FRAME, a, 0)
-    if byte == 93:  # ]
-        if table[at + FR_CLOSE]:
-            out[count] = parent
-            count += 1
-    elif kind == ARRAY_OPEN:
+    if kind == ARRAY_OPEN:
         return begin_item(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
-    elif byte == 44:
+    if byte == 44:
         seen = nodes[node * NODE + C]
         if count + table[at + FR_ALTERNATIVES] > MAX_MEMBERS:
             return ask(header, 0, 0, 0)
         for k in range(table[at + FR_ALTERNATIVES]):
             value = table[at + FR_LIST + 2 * k]
             after = table[at + FR_LIST + 2 * k + 1]
-            back = make_node(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], seen, parent, 1)
-            out[count] = make_node(nodes, buckets, header, VALUE, value, table[WS_AFTER_COMMA], 0, back, 1)
+            if value == UNKNOWN:
+                out[count] = make_node(nodes, buckets, header, FRESH, 0, table[WS_AFTER_COMMA], 0, parent, 1)
+            else:
+                back = after_value(nodes, buckets, header, ARRAY_AFTER, after, table[WS_AFTER_VALUE], seen, parent, 1)
+                out[count] = make_node(nodes, buckets, header, VALUE, value, table[WS_AFTER_COMMA], 0, back, 1)
             count += 1
     return count
 
@@ -711,7 +812,7 @@ def step_colon(nodes, buckets, table, transitions, header, node, out, count):
     outer = nodes[parent * NODE + PARENT]
     for k in range(table[at]):
         value = table[at + 1 + 2 * k]
-        back = make_node(nodes, buckets, header, OBJECT_AFTER, table[at + 2 + 2 * k], table[WS_AFTER_VALUE], extras, outer, 1)
+        back = after_value(nodes, buckets, header, OBJECT_AFTER, table[at + 2 + 2 * k], table[WS_AFTER_VALUE], extras, outer, 1)
         out[count] = make_node(nodes, buckets, header, VALUE, value, table[WS_AFTER_COLON], 0, back, 1)
         count += 1
     return count
@@ -719,15 +820,13 @@ def step_colon(nodes, buckets, table, transitions, header, node, out, count):
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
 def step_object(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte):
-    """A byte other than whitespace after '{', after a member or after its comma. Answers the state, DEAD or a code."""
+    """A byte other than whitespace or '}' after '{', after a member or after its comma. Answers the state, DEAD or a code."""
     a = nodes[node * NODE + A]
     extras = nodes[node * NODE + C]
     parent = nodes[node * NODE + PARENT]
     at = frames[a]
     if at < 0:
         return ask(header, NEED_FRAME, a, 0)
-    if byte == 125:  # }
-        return parent if kind != OBJECT_COMMA and table[at + FR_CLOSE] else np.int32(DEAD)
     if byte != (44 if kind == OBJECT_AFTER else 34):
         return np.int32(DEAD)
     if may_continue(nodes, buckets, rows, table, values, frames, transitions, header, node) == 0:
@@ -744,9 +843,13 @@ def step_object(nodes, buckets, rows, table, values, frames, transitions, header
     return make_node(nodes, buckets, header, NAME, names, NIL, row, back, 1)
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, P))
-def step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, masking, out):
-    """The state after `byte`: a node id, DEAD, NEED or GROW. `out` is scratch of OUT_SIZE ints."""
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P))
+def step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, masking, text, out):
+    """The state after `byte`: a node id, DEAD, NEED or GROW, while masking also DOUBT. `out` is scratch of OUT_SIZE ints.
+
+    `text` is what is recorded before the byte, or STALE; while masking, the question that may be answered for an
+    unknown text, or OFF.
+    """
     if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
         return np.int32(GROW)
     half = MAX_MEMBERS
@@ -804,14 +907,14 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
             row = nodes[node * NODE + A]
             if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
                 return ask(header, NEED_ROW, row, 0)
-            text = nodes[node * NODE + B]
+            read = nodes[node * NODE + B]
             parent = nodes[node * NODE + PARENT]
             if rows[row * ROW + FLAGS] & F_ACCEPT:
-                after = end_item(nodes, buckets, header, text, parent)
+                after = end_item(nodes, buckets, header, read, parent)
                 if after >= 0:
                     out[half + pending] = after
                     pending += 1
-            result = step_item(nodes, buckets, rows, header, row, text, parent, byte, masking)
+            result = step_item(nodes, buckets, rows, header, row, read, parent, byte, masking)
         elif kind == COUNTED:
             result = step_counted(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking)
         elif kind == NAME:
@@ -832,15 +935,37 @@ def step(nodes, buckets, rows, table, values, frames, transitions, header, state
                 continue
             if rows[row * ROW + FLAGS] & F_ACCEPT == 0 or kind == END:
                 continue
+            if kind == FRESH:
+                header[H_NEED_A] = np.int32(OFF)
+                return np.int32(DOUBT)
+            if kind == ASK:
+                if masking:
+                    if text != a:
+                        header[H_NEED_A] = a
+                        return np.int32(DOUBT)
+                    outcome = np.int32(OFF)
+                else:
+                    if text == STALE:
+                        return ask(header, NEED_TEXT, 0, 0)
+                    outcome = text
+                at = find_transition(transitions, header, a, outcome)
+                if at < 0:
+                    return ask(header, NEED_TRANSITION, a, outcome)
+                if pending + table[at] > half:
+                    return ask(header, 0, 0, 0)
+                for k in range(table[at]):
+                    out[half + pending] = make_node(
+                        nodes, buckets, header, table[at + 1 + 2 * k], table[at + 2 + 2 * k], row, nodes[node * NODE + C], parent, 1
+                    )
+                    pending += 1
+                continue
             result = np.int32(DEAD)
             if kind == VALUE:
-                count = begin_value(
-                    nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count
-                )
+                count = begin_value(nodes, buckets, rows, table, values, frames, transitions, header, a, byte, masking, parent, out, count)
+            elif (byte == 93 and kind in (ARRAY_OPEN, ARRAY_AFTER)) or (byte == 125 and kind in (OBJECT_OPEN, OBJECT_AFTER)):
+                count = close_value(nodes, table, frames, header, node, out, count)
             elif kind in (ARRAY_OPEN, ARRAY_AFTER):
-                count = step_array(
-                    nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count
-                )
+                count = step_array(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count)
             elif kind == COLON:
                 if byte == 58:
                     count = step_colon(nodes, buckets, table, transitions, header, node, out, count)
@@ -949,43 +1074,47 @@ def union_of(memory, out, count):
 u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
 
 
-@kernel(i4(MEMORY, i4, u1_1, i4, i4_1))
-def run(memory, state, data, position, out):
-    """The state after the bytes of `data` from `position` on, or DEAD; or a code, with where to go on in the header."""
+@kernel(i4(MEMORY, i4, u1_1, i4, i4, i4, i4, i4_1, i4_1))
+def run(memory, state, data, position, text, start, to_mark, out, found):
+    """The state after the bytes of `data` from `position` on, or DEAD; or a code, with where to go on in the header.
+
+    Args:
+        text: what is recorded of the bytes before `start`, NIL if nothing is; the header has both at the end.
+        to_mark: stop with MARKED as soon as a mark can be passed, the state and the bytes read in the header.
+    """
     nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
     members = pointer(out)
     for i in range(position, data.shape[0]):
         byte = np.int32(data[i])
-        target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
-        if target < 0:
-            header[H_POSITION] = np.int32(i)
-            header[H_STATE] = state
-            return target
-        state = target
-    return state
-
-
-@kernel(i4(MEMORY, i4, u1_1, i4, i4_1, i4_1))
-def run_to_mark(memory, state, data, position, out, found):
-    """As `run`, but stops with MARKED as soon as a mark can be passed, the state and the bytes read in the header."""
-    nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
-    members = pointer(out)
-    for i in range(position, data.shape[0]):
-        byte = np.int32(data[i])
-        target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), members)
-        if target >= 0:
+        known = text if start == i else np.int32(STALE)
+        target = step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(0), known, members)
+        read = np.int32(i)
+        if target >= 0 and (byte == 91 or byte == 123) and opens_guard(nodes, target):
+            if text == NIL:
+                text = make_node(nodes, buckets, header, TEXT, byte, 0, 0, NIL, 1)
+                start = np.int32(i + 1)
+            else:
+                before = state
+                state = target
+                target = ask(header, NEED_GUARD, before, byte)
+                read += 1
+        if target >= 0 and to_mark:
             marks = look_ahead(nodes, buckets, rows, table, values, header, target, members, pointer(found))
             if marks > 0:
-                header[H_POSITION] = np.int32(i + 1)
-                header[H_STATE] = target
-                return np.int32(MARKED)
-            if marks < 0:
+                state = target
+                target = np.int32(MARKED)
+                read += 1
+            elif marks < 0:
                 target = marks
         if target < 0:
-            header[H_POSITION] = np.int32(i)
+            header[H_POSITION] = read
             header[H_STATE] = state
+            header[H_TEXT] = text
+            header[H_START] = start
             return target
         state = target
+    header[H_TEXT] = text
+    header[H_START] = start
     return state
 
 

@@ -46,6 +46,11 @@ class Leaf(Protocol):
     @property
     def num_rows(self) -> int: ...
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether half of a budget is used up, so that others should rather have a new one."""
+        ...
+
     def start_row(self) -> int: ...
 
 
@@ -54,9 +59,12 @@ _lock = threading.Lock()
 
 
 def shared_leaf(key: Hashable, make: Callable[[], Leaf]) -> Leaf:
-    """The leaf made before under the same `key`, or a new one."""
+    """The leaf made before under the same `key`, or a new one where there is none or texts have used it up."""
     with _lock:
         leaf = _leaves.get(key)
+        if leaf is not None and leaf.is_worn:
+            del _leaves[key]
+            leaf = None
         if leaf is not None:
             _leaves.move_to_end(key)
             return leaf
@@ -76,6 +84,8 @@ class WordRows:
     Args:
         words: sorted, of characters that a tidy string spells in one way (`are_simple`).
     """
+
+    is_worn = False
 
     def __init__(self, words: Sequence[str]):
         parents, codes, children = [], [], []

@@ -215,6 +215,11 @@ class Lowering:
     def num_rows(self) -> int:
         return len(self._owned)
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether half of a budget is used up, so that others should rather have a new one."""
+        return 2 * self.num_rows > self._max_rows or getattr(self._automaton, "is_worn", False)
+
     def start_row(self) -> int:
         return self.boundary(self._automaton.start)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from collections.abc import Callable, Hashable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,12 +21,18 @@ from .leaves import Leaf, WordRows, scalar_start, shared_leaf, whitespace_rows
 from .limits import Limits
 from .lowering import GENERIC_STRING_ROW, KeyAutomaton, Lowering
 from .machine_layout import (
+    ARRAY_OPEN,
+    ASK,
+    CHAR,
+    COUNTED,
     DEAD,
     END,
+    EXTRA,
     FINAL_ROW,
     FORK,
     GENERIC_STRING,
     GROW,
+    GUARD,
     H_BUCKET_MASK,
     H_NEED,
     H_NEED_A,
@@ -34,9 +40,12 @@ from .machine_layout import (
     H_NODE_CAPACITY,
     H_NODES,
     H_POSITION,
+    H_START,
     H_STATE,
+    H_TEXT,
     H_TRANSITION_MASK,
     HEADER_SIZE,
+    KEY,
     KIND,
     LEAF,
     MARKED,
@@ -48,14 +57,20 @@ from .machine_layout import (
     NEED,
     NEED_ESCAPE,
     NEED_FRAME,
+    NEED_GUARD,
     NEED_ROW,
+    NEED_TEXT,
     NEED_TRANSITION,
     NEED_VALUE,
     NIL,
     NODE,
+    OBJECT_OPEN,
+    OFF,
     PARENT,
+    RECORD,
     SET,
     SETTINGS_SIZE,
+    TEXT,
     VALUE,
     WS_OUTER_AFTER,
     WS_OUTER_BEFORE,
@@ -70,7 +85,8 @@ if TYPE_CHECKING:
 
 class ValueParts(NamedTuple):
     """How a value can begin: a row for scalars, bounds of a counted string, frames of objects and arrays; for an item that
-    must differ from its siblings, rows of a string (after the quote) and of numbers and literals."""
+    must differ from its siblings, rows of a string (after the quote) and of numbers and literals. `unlike` is a text list of
+    what the string must not be instead of its siblings. A frame `f` whose text is to be recorded is given as `~f`."""
 
     scalar_row: int | None
     counted: tuple[int, int | None] | None
@@ -78,6 +94,7 @@ class ValueParts(NamedTuple):
     arrays: Sequence[int]
     distinct_string: int | None = None
     distinct_raw: int | None = None
+    unlike: int | None = None
 
 
 class PositionParts(NamedTuple):
@@ -146,18 +163,38 @@ class ObjectFrame(NamedTuple):
 
 
 class ArrayFrame(NamedTuple):
-    """Where an array stands: whether `]` may come, and the ways to go on as `(value, next frame)`."""
+    """Where an array stands: whether `]` may come, and the ways to go on as `(value, next frame)`. A question takes the place of
+    a frame as `~question`. A value is UNKNOWN behind items that are not known."""
 
     can_close: bool
     alternatives: Sequence[tuple[int, int]]
 
 
-Transition = Sequence[tuple[int, int]]  # (value, next frame)
+Transition = Sequence[tuple[int, int]]  # (value, next frame or ~question)
 
 
 # What stands in the declared names [lo, hi) after their first `depth` characters may be spelled with an escape: the row after its
 # backslash.
 EscapeMaker = Callable[[int, int, int], int]
+
+
+class Question(Protocol):
+    """What Python reads from recorded text to decide which frame follows a value."""
+
+    def answer(self, text: int | None) -> Sequence[tuple[int, int]]:
+        """`(OBJECT_AFTER or ARRAY_AFTER, frame)` behind the value that `text` ends with; None: a value like no other."""
+        ...
+
+    def doubts(self, text: int, *, inside: bool) -> Callable[[bytes], bool] | None:
+        """Whether the value that `text` and some more bytes end with may be like one that matters; None if it is none of them.
+
+        Args:
+            inside: the text ends within the value or before it.
+        """
+        ...
+
+
+_INSIDE_SCALARS = (LEAF, KEY, COUNTED)
 
 _NOT_RAW = re.compile('[\x00-\x1f"\\\\\ud800-\udfff]')  # characters that only an escape can spell, or nothing
 
@@ -193,6 +230,12 @@ class Machine:
         self._held: set[object] = set()  # whoever owns rows that this grammar can reach
         self._own: list[Lowering] = []
         self._num_rows = 0
+        self._questions: dict[int, Question] = {}
+        self._has_records = False
+        self._texts: dict[bytes, int] = {}
+        self._chunks: list[bytes] = []
+        self._chunk_ids: dict[bytes, int] = {}
+        self._recorded: dict[int, bool] = {NIL: False}
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
         self._pack()
@@ -206,6 +249,7 @@ class Machine:
 
     def members(self, state: int) -> list[int]:
         """The nodes that a state is the union of."""
+        state, _ = self.split_record(state)
         if int(self.nodes[state, KIND]) != SET:
             return [state]
         found = []
@@ -340,18 +384,147 @@ class Machine:
         self._name_tries.append((names, escapes))
         return self._append(out[:used])
 
+    def new_question(self, question: Question) -> int:
+        """A frame's place that is taken by a question; see `machine_layout.ASK`."""
+        place = self.new_frame(_no_frame, lambda text: question.answer(None if text == OFF else text))
+        self._questions[place] = question
+        return place
+
+    def text_list(self, texts: Iterable[bytes]) -> int:
+        """The list of texts that a string must not be."""
+        extras = NIL
+        for text in texts:
+            extras = self.node(EXTRA, self._characters(text), 0, 0, extras)
+        return extras
+
+    def _characters(self, text: bytes) -> int:
+        node = self._texts.get(text)
+        if node is None:
+            node = NIL
+            for byte in text:
+                node = self.node(CHAR, byte, 0, 0, node)
+            self._texts[text] = node
+        return node
+
     # --- stepping --------------------------------------------------------------------------------------------------
 
     def run(self, state: int, data: bytes) -> int:
         """The state after `data`, or DEAD. Raises LimitError when a budget is reached."""
+        return self._run(state, data, 0, to_mark=False)[0]
+
+    def run_to_mark(self, state: int, data: bytes, position: int) -> tuple[int, int]:
+        """The state after `data` from `position` on, or after as much of it as it takes until a mark can be passed, and the position
+        after it; DEAD with the position of the byte that is refused."""
+        return self._run(state, data, position, to_mark=True)
+
+    def _run(self, state: int, data: bytes, position: int, *, to_mark: bool) -> tuple[int, int]:
         view = np.frombuffer(data, np.uint8)
-        position = 0
+        state, text = self.split_record(state)
+        start = position
         while True:
-            result = int(kernels.run(self.memory, state, view, position, self._out))
-            if result >= DEAD:
-                return result
+            result = int(kernels.run(self.memory, state, view, position, text, start, to_mark, self._out, self._found))
+            text, start = int(self.header[H_TEXT]), int(self.header[H_START])
+            if result >= 0:
+                return self._beside(result, self._longer(text, data[start:])), len(data)
             state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
-            self.serve(result)
+            if result == MARKED:
+                return self._beside(state, self._longer(text, data[start:position])), position
+            if result == DEAD:
+                return DEAD, position
+            if result == NEED and self.header[H_NEED] == NEED_TEXT:
+                text, start = self._longer(text, data[start:position]), position
+            elif result == NEED and self.header[H_NEED] == NEED_GUARD:
+                if not self._goes_on(state):
+                    text, start = self.node(TEXT, int(self.header[H_NEED_B]), 0, 0, NIL), position
+                if to_mark and self.frontier(state).marks:
+                    return self._beside(state, self._longer(text, data[start:position])), position
+            else:
+                self.serve(result)
+
+    # --- recorded text ---------------------------------------------------------------------------------------------
+
+    def split_record(self, state: int) -> tuple[int, int]:
+        """The state without the text recorded beside it, and that text (NIL: none)."""
+        if not self._has_records:
+            return state, NIL
+        kind, a, b = self.nodes[state, :3].tolist()
+        return (a, b) if kind == RECORD else (state, NIL)
+
+    def with_record(self, state: int, text: int) -> int:
+        """The state with a text recorded beside it, unless that is NIL."""
+        return state if text == NIL else self.node(RECORD, state, text, 0, NIL)
+
+    def _beside(self, state: int, text: int) -> int:
+        """The state with `text` beside it as long as that matters, questions answered."""
+        if text == NIL or not self._is_recorded(state):
+            return state
+        self._has_records = True
+        members = self.members(state)
+        if any(self.nodes[member, KIND] == ASK for member in members):
+            state = self.union([after for member in members for after in self._answered(member, text)])
+        return self.with_record(state, text)
+
+    def _goes_on(self, state: int) -> bool:
+        """Whether text recorded before a bracket that led to `state` still matters.
+
+        Raises:
+            LimitError: the bracket opens a value that is recorded, but is a part of something else in another one.
+        """
+        if not self._is_recorded(int(self.header[H_NEED_A])):
+            return False
+        for member in self.members(state):
+            if self.nodes[member, KIND] not in (ARRAY_OPEN, OBJECT_OPEN) and self._is_recorded(member):
+                raise LimitError("the text can be read in two ways, in each of which other items must differ")
+        return True
+
+    def _is_recorded(self, state: int) -> bool:
+        """Whether a state is inside a value that is recorded."""
+        known, nodes = self._recorded, self.nodes
+        todo = [state]
+        while todo:
+            around = [int(nodes[member, PARENT]) for member in self.members(todo[-1])]
+            missing = [outer for outer in around if outer not in known]
+            if missing:
+                todo += missing
+            else:
+                guards = any(nodes[node, KIND] == GUARD for outer in around for node in self.members(outer))
+                known[todo.pop()] = guards or any(known[outer] for outer in around)
+        return known[state]
+
+    def _answered(self, node: int, text: int) -> list[int]:
+        kind, a, b, c, parent = self.nodes[node, :5].tolist()
+        if kind != ASK:
+            return [node]
+        return [self.node(after, frame, b, c, parent) for after, frame in self._questions[a].answer(text)]
+
+    def _longer(self, text: int, more: bytes) -> int:
+        if text == NIL or not more:
+            return text
+        chunk = self._chunk_ids.get(more)
+        if chunk is None:
+            chunk = self._chunk_ids[more] = len(self._chunks)
+            self._chunks.append(more)
+        return self.node(TEXT, chunk, 0, 0, text)
+
+    def text_end(self, text: int) -> tuple[int, bytes]:
+        """The text before the last bytes of `text`, and those. The first text is NIL, and its end the bracket it begins behind."""
+        a, parent = int(self.nodes[text, A]), int(self.nodes[text, PARENT])
+        return (NIL, bytes((a,))) if parent == NIL else (parent, self._chunks[a])
+
+    def doubts(self, question: int, text: int, *, inside: bool) -> Callable[[bytes], bool] | None:
+        """See `Question.doubts`."""
+        return self._questions[question].doubts(text, inside=inside)
+
+    def questions_around(self, state: int) -> set[int]:
+        """Questions that follow the value that `state` is inside of."""
+        found: set[int] = set()
+        for member in self.members(state):
+            if self.nodes[member, KIND] in _INSIDE_SCALARS:
+                around = self.members(int(self.nodes[member, PARENT]))
+                for node in around:
+                    outer = self.members(int(self.nodes[node, PARENT])) if self.nodes[node, KIND] == GUARD else [node]
+                    found.update(int(self.nodes[after, A]) for after in outer if self.nodes[after, KIND] == ASK)
+        return found
 
     def accepting(self, state: int) -> bool:
         """Whether the text may end in `state`."""
@@ -359,27 +532,13 @@ class Machine:
 
     def frontier(self, state: int) -> Frontier:
         """What can happen in `state` without a further byte."""
+        state, _ = self.split_record(state)
         while True:
             count = int(kernels.ends_and_marks(self.memory, state, self._out, self._found))
             if count >= 0:
                 found = int(self._found[0])
                 return Frontier(bool(found & kernels.MAY_END), bool(found & kernels.GOES_ON), tuple(self._out[:count].tolist()))
             self.serve(count)
-
-    def run_to_mark(self, state: int, data: bytes, position: int) -> tuple[int, int]:
-        """The state after `data` from `position` on, or after as much of it as it takes until a mark can be passed, and the position
-        after it; DEAD with the position of the byte that is refused."""
-        view = np.frombuffer(data, np.uint8)
-        while True:
-            result = int(kernels.run_to_mark(self.memory, state, view, position, self._out, self._found))
-            if result >= 0:
-                return result, len(data)
-            state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
-            if result == MARKED:
-                return state, position
-            if result == DEAD:
-                return DEAD, position
-            self.serve(result)
 
     def continuations(self, fork: int) -> list[int]:
         """The nodes that a fork node leads to."""
@@ -458,9 +617,11 @@ class Machine:
         if parts.counted is not None:
             low, high = parts.counted
             counted = self._append([low, -1 if high is None else high])
-        rows = [-1 if row is None else row for row in (parts.scalar_row, parts.distinct_string, parts.distinct_raw)]
+        row, string, raw, unlike = (
+            -1 if x is None else x for x in (parts.scalar_row, parts.distinct_string, parts.distinct_raw, parts.unlike)
+        )
         frames = [len(parts.objects), len(parts.arrays), *parts.objects, *parts.arrays]
-        self.values[value] = self._append([rows[0], counted, *rows[1:], *frames])
+        self.values[value] = self._append([row, counted, string, raw, unlike, *frames])
 
     def _fill_frame(self, frame: int) -> None:
         made = self._frame_makers[frame]()
@@ -530,12 +691,18 @@ class Machine:
 
     @property
     def is_half_full(self) -> bool:
-        """Whether half of `max_nodes` or `max_states` is used."""
-        return 2 * int(self.header[H_NODES]) > self.limits.max_nodes or 2 * self._num_rows > self.limits.max_states
+        """Whether half of `max_nodes` or `max_states`, or of the budget of a leaf, is used."""
+        if 2 * int(self.header[H_NODES]) > self.limits.max_nodes or 2 * self._num_rows > self.limits.max_states:
+            return True
+        return any(getattr(owner, "is_worn", False) for owner in tuple(self._held))
 
 
 _BASE_BYTES = 150_000  # of a grammar without any state: arrays, schema, expander
 _OBJECT_BYTES = 3_000  # of what Python keeps for a row, value or frame
+
+
+def _no_frame() -> ArrayFrame:
+    raise AssertionError("a question has no frame of its own")
 
 
 def _doubled(array: np.ndarray, fill: int) -> np.ndarray:

@@ -18,6 +18,7 @@ DEAD = -1
 NEED = -2  # Python must expand something: header[H_NEED], header[H_NEED_A], header[H_NEED_B]
 GROW = -3  # `nodes` is full
 MARKED = -4  # a run stopped where a mark can be passed
+DOUBT = -5  # while masking: what follows depends on text that only Python can read; header[H_NEED_A] is the question, if it is one
 
 # --- header ------------------------------------------------------------------------------------------------------
 H_NODES = 0
@@ -29,13 +30,17 @@ H_BUCKET_MASK = 5
 H_TRANSITION_MASK = 6
 H_POSITION = 7  # where `run` was interrupted, and in which state
 H_STATE = 8
-HEADER_SIZE = 9
+H_TEXT = 9  # the text recorded when `run` stopped, and how many of its bytes that text holds
+H_START = 10
+HEADER_SIZE = 11
 
 NEED_ROW = 1  # a: row
 NEED_VALUE = 2  # a: value id
 NEED_FRAME = 3  # a: frame id
 NEED_TRANSITION = 4  # a: frame id, b: outcome
 NEED_ESCAPE = 5  # a: offset of a trie node of names
+NEED_TEXT = 6  # the bytes read since header[H_START] as a TEXT node
+NEED_GUARD = 7  # whether the recorded text goes on behind a bracket that opened a GUARD; a: state before the bracket, b: the bracket
 
 # --- nodes -------------------------------------------------------------------------------------------------------
 NODE = 6
@@ -53,7 +58,7 @@ OBJECT_OPEN = 7  # after '{'; a: frame, b: whitespace row, c: extra keys seen
 OBJECT_AFTER = 8  # after a member; a: frame, b: whitespace row, c: extra keys seen
 OBJECT_COMMA = 9  # after ','; a: frame, b: whitespace row, c: extra keys seen
 KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: raw bytes of an open escape (CHAR list)
-#           parent: OBJECT_AFTER, or ARRAY_AFTER for a string that must differ from the items seen
+#           parent: OBJECT_AFTER, or ARRAY_AFTER or GUARD for a string that must differ from those listed there
 COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER holding the frame before this key
 CHAR = 12  # list of bytes; a: byte, parent: list
 EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: list
@@ -67,9 +72,15 @@ SWITCH = 19  # leaf that says what it read: a row with F_KEY_END leads to the fo
 #              b: 1 once something was read in the token that is being read, c: tokens left to read (0: no bound)
 FEW_TOKENS = 3  # with so few left, a token may not leave a character unfinished that they might not suffice for: 3 bytes at most
 MARK = 20  # reads nothing; says to a parser of the output that the text got here. a: number of the mark
+GUARD = 21  # passes on to its parent. Around a string: c: texts that it must not be. Around an array or object: its text is recorded
+RECORD = 22  # a state below a GUARD; a: the state, b: text read since the outermost GUARD opened (TEXT)
+TEXT = 23  # recorded text; a: id of its last bytes, or of the bracket it begins behind (parent NIL), parent: the text before
+ASK = 24  # after a value on which the frame depends; a: question id (a frame), b: whitespace row, c: extra keys seen
+FRESH = 25  # while masking: before an item that must differ from items not known; b: whitespace row
 UNION = 31  # no state: remembers that the union of a and b is the parent; a < b
 
-OFF = -1  # KEY.b while a mask is being made: the text is no prefix of an extra key seen
+STALE = -2  # the text of a step that is not recorded yet
+OFF = -1  # no text. KEY.b while a mask is being made: the text is no prefix of an extra key seen
 
 # --- rows --------------------------------------------------------------------------------------------------------
 ROW = 268
@@ -102,9 +113,10 @@ F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 CLASS_BASE = 1 << 24
 
 # --- value table ---------------------------------------------------------------------------------------------------
-# [scalar row, counted bounds offset, distinct string row, distinct raw row (each -1 if absent), objects, arrays,
-#  frames of the objects, frames of the arrays]
-V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_OBJECTS, V_ARRAYS, V_LIST = range(7)
+# [scalar row, counted bounds offset, distinct string row, distinct raw row (each -1 if absent), texts the distinct string must
+#  not be (EXTRA list, -1: its siblings), objects, arrays, frames of the objects, frames of the arrays]
+# A frame f that is to be recorded is written ~f; so is a question that takes the place of a next frame.
+V_SCALAR, V_COUNTED, V_DISTINCT_STRING, V_DISTINCT_RAW, V_UNLIKE, V_OBJECTS, V_ARRAYS, V_LIST = range(8)
 
 # --- position table: [alternatives, then for each: row of its terminal, count, positions to push (inner first)], where a
 # --- position is 2 * value id + 1 if it may read nothing
@@ -115,9 +127,11 @@ P_ALTERNATIVES, P_LIST = range(2)
 # --- frames ------------------------------------------------------------------------------------------------------
 # object: [can close, key row, allowed classes, offset of allowed words, trie of declared names or -1]
 #         With a trie, the key row is that of undeclared names (class 0, every name), or -1.
-# array:  [can close, alternatives, (value id, next frame) ...]
+# array:  [can close, alternatives, (value id or UNKNOWN, next frame) ...]
+# question: transitions only, by text: [count, (OBJECT_AFTER or ARRAY_AFTER, frame) ...]
 FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS, FR_NAMES = range(5)
 FR_ALTERNATIVES, FR_LIST = 1, 2
+UNKNOWN = -1  # the value of an item that must differ from items not known
 
 # --- trie of declared names, by raw UTF-8 bytes, depth first ----------------------------------------------------------
 # [byte, ints in the subtree, range of names below (lo, hi), outcome of ending here or -1, row after a backslash, bytes above]

@@ -18,9 +18,11 @@ from .kernel_cache import kernel
 from .machine_layout import (
     ARRAY_AFTER,
     ARRAY_OPEN,
+    ASK,
     COUNTED,
     FORK,
     GROW,
+    GUARD,
     H_BUCKET_MASK,
     H_NEED,
     H_NEED_A,
@@ -182,6 +184,7 @@ def compare(nodes, m, n):
     if (
         kind in (LEAF, POSITION, VALUE, COUNTED)
         or kind in (FORK, SWITCH, MARK)
+        or kind in (GUARD, ASK)
         or kind in (ARRAY_OPEN, ARRAY_AFTER)
         or kind in (OBJECT_OPEN, OBJECT_AFTER, OBJECT_COMMA)
     ):

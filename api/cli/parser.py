@@ -95,6 +95,11 @@ def _serve(commands: Any) -> None:
         choices=("hermes", "llama3_json", "pythonic", "mistral", "function", "json"),
         help="how the model writes tool calls (what its chat template uses)",
     )
+    parser.add_argument(
+        "--reasoning-parser",
+        choices=("qwen3", "deepseek_r1", "deepseek_v3", "glm45", "mistral", "seed_oss", "none"),
+        help="how the model sets its thoughts off (what its chat template uses)",
+    )
     parser.add_argument("--max-request-bytes", type=_positive, default=8 << 20, metavar="N", help="largest request body (%(default)s)")
     parser.add_argument(
         "--shutdown-timeout", type=_seconds, default=2.0, metavar="S", help="time for running answers at the end (%(default)s s)"
@@ -198,7 +203,8 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 def _add_engine(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("engine")
     group.add_argument("--dtype", default="auto", choices=("auto", "float32", "bfloat16", "float16"))
-    group.add_argument("--quantization", choices=("int8",), help="8-bit weights on a CPU: faster, with slightly other results")
+    message = "8-bit weights on a CPU: faster, with slightly other results (as the model's are stored)"
+    group.add_argument("--quantization", choices=("int8", "none"), help=message)
     group.add_argument("--max-model-len", type=_positive, metavar="N", help="most tokens of prompt and answer together")
     group.add_argument("--max-num-seqs", type=_positive, metavar="N", help="most requests that run at the same time")
     group.add_argument("--max-num-batched-tokens", type=_positive, metavar="N", help="most tokens computed in one step")

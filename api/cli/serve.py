@@ -42,6 +42,7 @@ def _settings(args: argparse.Namespace) -> ServerSettings:
         request_timeout_s=args.request_timeout,
         shutdown_grace_s=args.shutdown_timeout,
         tool_call_format=args.tool_call_format,
+        reasoning_parser=args.reasoning_parser,
         log_prompts=args.log_prompts,
         trust_request_chat_template=args.trust_request_chat_template,
     )

@@ -6,14 +6,17 @@ from typing import Any
 
 from ...engine.request import SamplingParams
 from .. import constraints
+from ..answers.conversations import Conversations, Turn
+from ..answers.forms import AnswerForm, Asked
 from ..constraints import Constraint
 from ..jobs import Job, new_id
 from ..openai.constraints import the_only
-from ..openai.errors import bad_request
+from ..openai.errors import bad_request, not_supported
 from ..openai.sampling import sampling_params
-from ..prompts import Prompt, PromptEncoder, check_length
+from ..prompts import check_length
 from ..runtime import Runtime
-from .protocol import ChatBody, GenerateBody, OllamaBody, Options
+from ..tools.tool import Tool
+from .protocol import ChatBody, GenerateBody, OllamaBody, OllamaMessage, Options
 
 # What Ollama samples with where a request and a model say nothing.
 _TEMPERATURE, _TOP_K, _TOP_P = 0.8, 40, 0.9
@@ -30,21 +33,21 @@ _RENAMED = {
 class OllamaConverter:
     """Turns bodies into jobs of one model. Costs what tokenizing and reading a schema cost, so it belongs on a thread."""
 
-    def __init__(self, runtime: Runtime):
+    def __init__(self, runtime: Runtime, conversations: Conversations):
         self._max_model_len = runtime.max_model_len
-        self._encoder = PromptEncoder(runtime.model)
+        self._conversations = conversations
+        self._encoder = conversations.encoder
 
     def chat(self, body: ChatBody) -> list[Job]:
         """The one job of a chat; none for a chat without messages, which only asks for the model to be loaded.
 
         Raises:
-            ApiError, InvalidRequest, ChatTemplateError: the body can never be served.
+            ApiError, InvalidRequest, ChatTemplateError, ToolError: the body can never be served.
         """
         body.refuse_unsupported()
         if not body.messages:
             return []
-        messages = [{"role": message.role, "content": message.content or ""} for message in body.messages]
-        return [self._job(body, self._encoder.of_chat(messages))]
+        return [self._turn(body, [_message(message) for message in body.messages], _tools(body), source="messages")]
 
     def generate(self, body: GenerateBody) -> list[Job]:
         """The same for `/api/generate`: the prompt is the user's turn, or with `raw` a text to continue."""
@@ -52,15 +55,69 @@ class OllamaConverter:
         if not body.prompt:
             return []
         if body.raw or (self._encoder.chat_template is None and not body.system):
-            return [self._job(body, self._encoder.of_text(body.prompt))]
+            return [self._job(body, Turn(self._encoder.of_text(body.prompt), AnswerForm(constraint=_constraint(body.format))))]
         system = [{"role": "system", "content": body.system}] if body.system else []
-        return [self._job(body, self._encoder.of_chat([*system, {"role": "user", "content": body.prompt}], source="prompt"))]
+        return [self._turn(body, [*system, {"role": "user", "content": body.prompt}], [], source="prompt")]
 
-    def _job(self, body: OllamaBody, prompt: Prompt) -> Job:
+    def _turn(self, body: OllamaBody, messages: list[dict[str, Any]], tools: list[Tool], *, source: str) -> Job:
+        asked = Asked(tools=tools, constraint=_constraint(body.format))
+        return self._job(body, self._conversations.turn(messages, asked, source=source, **self._thinking(body.think)))
+
+    def _thinking(self, think: bool | str | None) -> dict[str, Any]:
+        """Variables of the chat template for `think`."""
+        if think is None or (think is False and not self._conversations.thinks):
+            return {}
+        if not self._conversations.thinks:
+            raise not_supported("'think' of a model that does not think", param="think")
+        if isinstance(think, str):
+            if not self._conversations.template_knows("reasoning_effort"):
+                raise not_supported("a degree of 'think' for this model", param="think")
+            return {"reasoning_effort": think}
+        switch = self._conversations.switch(thinking=think)
+        if switch is None and not think:
+            raise not_supported("'think': false for this model, which always thinks,", param="think")
+        return switch or {}
+
+    def _job(self, body: OllamaBody, turn: Turn) -> Job:
         params = _params(body)
-        constraint = _constraint(body.format)
-        check_length(prompt, max_tokens=params.max_tokens, max_model_len=self._max_model_len, field="options.num_predict")
-        return Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("ollama"))
+        turn.check_stop(params.stop, field="options.stop")
+        check_length(turn.prompt, max_tokens=params.max_tokens, max_model_len=self._max_model_len, field="options.num_predict")
+        return turn.job(params=params, job_id=new_id("ollama"))
+
+
+def _message(message: OllamaMessage) -> dict[str, Any]:
+    """A message as chat templates read it."""
+    rendered: dict[str, Any] = {"role": message.role, "content": message.content or ""}
+    if message.thinking and message.role == "assistant":
+        rendered["reasoning_content"] = message.thinking
+    if message.tool_calls:
+        rendered["tool_calls"] = [
+            {
+                "id": call.id or f"call_{index}",
+                "type": "function",
+                "function": {"name": call.function.name, "arguments": call.function.arguments},
+            }
+            for index, call in enumerate(message.tool_calls)
+        ]
+    if message.tool_name:
+        rendered["name"] = message.tool_name
+    if message.tool_call_id:
+        rendered["tool_call_id"] = message.tool_call_id
+    return rendered
+
+
+def _tools(body: ChatBody) -> list[Tool]:
+    """The tools of a chat. Ollama has no word for it, so they are strict."""
+    return [
+        Tool(
+            name=tool.function.name,
+            description=tool.function.description,
+            parameters=tool.function.parameters,
+            strict=tool.function.strict is not False,
+            field=f"tools[{index}].function",
+        )
+        for index, tool in enumerate(body.tools or ())
+    ]
 
 
 def _params(body: OllamaBody) -> SamplingParams:

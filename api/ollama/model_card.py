@@ -38,10 +38,15 @@ def card(name: str, info: ModelInfo | None) -> dict[str, Any]:
     }
 
 
-def description(info: ModelInfo | None, template: str) -> dict[str, Any]:
-    """The answer of `/api/show`."""
+def description(info: ModelInfo | None, template: str, *, thinks: bool) -> dict[str, Any]:
+    """The answer of `/api/show`. Any model with a chat template can be told about tools.
+
+    Args:
+        thinks: the model thinks before it answers.
+    """
+    capabilities = ["completion", *(["tools"] if template else []), *(["thinking"] if thinks else [])]
     if info is None:
-        return {"template": template, "details": {}, "model_info": {}, "capabilities": ["completion"], "modified_at": _UNKNOWN_TIME}
+        return {"template": template, "details": {}, "model_info": {}, "capabilities": capabilities, "modified_at": _UNKNOWN_TIME}
     architecture = info.architecture or "unknown"
     return {
         "license": info.licence or "",
@@ -54,7 +59,7 @@ def description(info: ModelInfo | None, template: str) -> dict[str, Any]:
             "general.parameter_count": info.num_parameters,
             f"{architecture}.context_length": info.context_length,
         },
-        "capabilities": ["completion"],
+        "capabilities": capabilities,
         "modified_at": modified_at(info),
     }
 

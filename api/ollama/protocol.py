@@ -65,7 +65,7 @@ class OllamaBody(StrictModel):
 
     def refuse_unsupported(self) -> None:
         """Raise for what this endpoint knows by name and cannot do."""
-        refuse_unless(self, {"think": False, "truncate": False, "shift": False})
+        refuse_unless(self, {"truncate": False, "shift": False})
         if self.top_logprobs and not self.logprobs:
             raise bad_request("'top_logprobs' needs 'logprobs': true", param="top_logprobs")
         options = self.options or Options()
@@ -74,28 +74,58 @@ class OllamaBody(StrictModel):
             raise not_supported("'options.repeat_last_n' other than -1 (all tokens)", param="options.repeat_last_n")
 
 
+class CalledFunction(StrictModel):
+    name: str
+    arguments: dict[str, Any]
+    index: int | None = None
+    description: str | None = None
+
+
+class CallBody(StrictModel):
+    """One of the `tool_calls` of an assistant's message."""
+
+    function: CalledFunction
+    id: str | None = None
+    type: Literal["function"] | None = None
+
+
+class FunctionBody(StrictModel):
+    name: str
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+    strict: bool | None = None
+
+
+class ToolBody(StrictModel):
+    """One of `tools`."""
+
+    type: Literal["function"] = "function"
+    function: FunctionBody
+
+
 class OllamaMessage(StrictModel):
     role: Literal["system", "user", "assistant", "tool"]
     content: str | None = None
     thinking: str | None = None
     images: Unsupported = None
-    tool_calls: Unsupported = None
-    tool_name: Unsupported = None
-    tool_call_id: Unsupported = None
+    tool_calls: list[CallBody] | None = None
+    tool_name: str | None = None
+    tool_call_id: str | None = None
 
 
 class ChatBody(OllamaBody):
     messages: list[OllamaMessage] = Field(default=[], max_length=10_000)
-    tools: Unsupported = None
+    tools: list[ToolBody] | None = Field(default=None, max_length=1024)
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        refuse_unless(self, {"tools": []})
         for index, message in enumerate(self.messages):
             path = f"messages[{index}]."
-            refuse_unless(message, {"images": [], "tool_calls": [], "tool_name": "", "tool_call_id": ""}, prefix=path)
-            if message.role == "tool":
-                raise not_supported("role 'tool'", param=f"{path}role")
+            refuse_unless(message, {"images": []}, prefix=path)
+            if message.tool_calls and message.role != "assistant":
+                raise bad_request("only an assistant calls tools", param=f"{path}tool_calls")
+            if (message.tool_name or message.tool_call_id) and message.role != "tool":
+                raise bad_request("only the result of a tool has a 'tool_name'", param=f"{path}tool_name")
 
 
 class GenerateBody(OllamaBody):

@@ -6,22 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...engine.request import SamplingParams
-from ..constraints import Constraint
+from ..answers.conversations import Conversations
+from ..answers.forms import Asked
 from ..jobs import Job, new_id
-from ..prompts import Prompt, PromptEncoder, check_length
+from ..prompts import Prompt, check_length
 from ..runtime import Runtime
-from ..tools.model_calls import ToolCalls
-from ..tools.tool import Tool
-from ..tools.use import ToolUse
-from . import constraints
-from .errors import bad_request
+from . import constraints, responses_tools
+from .errors import bad_request, not_supported
 from .messages import template_messages
 from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
 from .responses_body import ResponsesBody
 from .responses_input import input_messages
 from .sampling import sampling_params
 from .tokenize import DetokenizeBody, TokenizeBody
-from .tools import tools_of, use_of
+from .tools import choice_of, tools_of
 
 if TYPE_CHECKING:
     from ...engine.models.chat_template import ChatTemplate
@@ -49,16 +47,16 @@ class Converter:
     """Turns bodies into jobs of one model. Costs what tokenizing and reading a schema cost, so it belongs on a thread.
 
     Args:
-        tool_call_format: how the model writes tool calls; None is what its chat template uses.
+        conversations: of the model.
     """
 
-    def __init__(self, runtime: Runtime, *, trust_request_chat_template: bool = False, tool_call_format: str | None = None):
-        self._tool_calls = ToolCalls(runtime.model.chat_template, runtime.vocabulary, tool_call_format)
+    def __init__(self, runtime: Runtime, conversations: Conversations, *, trust_request_chat_template: bool = False):
+        self._conversations = conversations
         self._trust_request_chat_template = trust_request_chat_template
         self._token_bytes = runtime.token_bytes
         self._max_model_len = runtime.max_model_len
         self._vocab_size = runtime.model.vocab_size
-        self._encoder = PromptEncoder(runtime.model)
+        self._encoder = conversations.encoder
 
     def chat(self, body: ChatCompletionBody) -> list[Job]:
         """The one job of a chat completion.
@@ -70,23 +68,20 @@ class Converter:
         field, max_tokens = body.token_budget
         num_logprobs = (body.top_logprobs or 0) if body.logprobs else None
         params = self._params(body, {"max_tokens": max_tokens, "logprobs": num_logprobs}, {"max_tokens": field, "logprobs": "top_logprobs"})
-        constraint = constraints.from_body(body)
         tools = tools_of(body.tools, body.tool_choice)
-        make_reader = None
-        if tools:
-            use = self._tool_use(body, tools, constraint)
-            constraint, make_reader = use.constraint, use.reader
-        messages, shown = self._tool_calls.for_template(template_messages(body.messages), tools)
-        prompt = self._encoder.of_chat(
-            messages,
+        choice = choice_of(body.tool_choice, parallel=body.parallel_tool_calls)
+        turn = self._conversations.turn(
+            template_messages(body.messages),
+            Asked(tools=tools, choice=choice, constraint=constraints.from_body(body)),
+            thinking_token_budget=body.thinking_token_budget,
             template=self._own_template(body.chat_template),
             add_generation_prompt=body.add_generation_prompt is not False,
-            **shown,
+            **self._effort(body.reasoning_effort, "reasoning_effort"),
             **self._template_variables(body),
         )
-        self._check_length(prompt, params, field)
-        job_id = new_id("chatcmpl")
-        return [Job(prompt=prompt, params=params, constraint=constraint, make_reader=make_reader, job_id=job_id, **_placement(body))]
+        turn.check_stop(body.stop, field="stop")
+        self._check_length(turn.prompt, params, field)
+        return [turn.job(params=params, job_id=new_id("chatcmpl"), **_placement(body))]
 
     def completion(self, body: CompletionBody) -> list[Job]:
         """One job a prompt. Raises what `chat` raises."""
@@ -101,28 +96,36 @@ class Converter:
             jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl"), **_placement(body)))
         return jobs
 
-    def _tool_use(self, body: ChatCompletionBody, tools: list[Tool], constraint: Constraint | None) -> ToolUse:
-        use = use_of(
-            self._tool_calls.uses,
-            self._tool_calls.format,
-            tools,
-            body.tool_choice,
-            parallel=body.parallel_tool_calls,
-            constraint=constraint,
-        )
-        if body.stop and use.reader().needs_tokens:
-            raise bad_request("'stop' texts do not go with 'tools' of this model: its calls begin with special tokens", param="stop")
-        return use
-
     def responses(self, body: ResponsesBody) -> list[Job]:
         """The one job of a response. Raises what `chat` raises."""
         body.refuse_unsupported()
         own = {"max_tokens": body.max_output_tokens, "logprobs": body.num_logprobs}
         params = self._params(body, own, {"max_tokens": "max_output_tokens", "logprobs": "top_logprobs"})
-        constraint = constraints.from_responses_body(body)
-        prompt = self._encoder.of_chat(input_messages(body.input, body.instructions), source="input")
-        self._check_length(prompt, params, "max_output_tokens")
-        return [Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("resp"), **_placement(body))]
+        tools = responses_tools.tools_of(body.tools, body.tool_choice)
+        choice = responses_tools.choice_of(body.tool_choice, parallel=body.parallel_tool_calls)
+        turn = self._conversations.turn(
+            input_messages(body.input, body.instructions),
+            Asked(tools=tools, choice=choice, constraint=constraints.from_responses_body(body)),
+            thinking_token_budget=body.thinking_token_budget,
+            source="input",
+            **self._effort(body.reasoning.effort if body.reasoning else None, "reasoning.effort"),
+        )
+        turn.check_stop(body.stop, field="stop")
+        if params.logprobs is not None and turn.form.make_reader is not None:
+            raise not_supported("log-probabilities of an answer that may hold a thought or calls", param="top_logprobs")
+        self._check_length(turn.prompt, params, "max_output_tokens")
+        return [turn.job(params=params, job_id=new_id("resp"), **_placement(body))]
+
+    def _effort(self, effort: str | None, field: str) -> dict[str, Any]:
+        """Variables of the chat template for an effort: "none" switches thinking off, others are for templates that know them."""
+        if effort is None or (effort == "none" and not self._conversations.thinks):
+            return {}
+        switch = self._conversations.switch(thinking=False) if effort == "none" else None
+        if switch is not None:
+            return switch
+        if not self._conversations.template_knows("reasoning_effort"):
+            raise not_supported(f"{effort[:64]!r} as '{field}' of this model", param=field)
+        return {"reasoning_effort": effort}
 
     def _own_template(self, source: str | None) -> ChatTemplate | None:
         """The template that a request brings. It runs in the sandbox, but decides what the model reads, so it needs the flag."""

@@ -43,6 +43,8 @@ class Message(StrictModel):
     tool_calls: list[CallBody] | None = None
     function_call: Any = None
     tool_call_id: str | None = None
+    reasoning: str | None = None
+    reasoning_content: str | None = None
     parsed: Any = None
 
     @field_validator("content", mode="before")
@@ -70,6 +72,9 @@ def _template_message(message: Message, path: str) -> dict[str, Any]:
     rendered: dict[str, Any] = {"role": role, "content": _text(message.content or [], f"{path}.content")}
     if message.name is not None:
         rendered["name"] = message.name
+    reasoning = message.reasoning_content if message.reasoning is None else message.reasoning
+    if reasoning and message.role == "assistant":
+        rendered["reasoning_content"] = reasoning
     if message.tool_calls:
         if message.role != "assistant":
             raise bad_request("only an assistant calls tools", param=f"{path}.tool_calls")

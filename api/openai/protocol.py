@@ -122,6 +122,7 @@ class GenerationBody(StrictModel):
     skip_special_tokens: bool | None = None
     priority: int | None = None
     cache_salt: str | None = None
+    thinking_token_budget: int | None = None
 
     # Further parameters of vLLM. They are understood, and refused unless they ask for what happens anyway.
     add_special_tokens: bool | None = None
@@ -194,14 +195,15 @@ class ChatCompletionBody(GenerationBody):
     function_call: Unsupported = None
     audio: Unsupported = None
     prediction: Unsupported = None
-    reasoning_effort: Unsupported = None
+    reasoning_effort: str | None = None
+    include_reasoning: bool | None = None
     verbosity: Unsupported = None
     web_search_options: Unsupported = None
     moderation: Unsupported = None
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        _refuse_set(self, ("functions", "function_call", "audio", "prediction", "reasoning_effort"))
+        _refuse_set(self, ("functions", "function_call", "audio", "prediction"))
         _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
         refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
         if self.store:
@@ -234,7 +236,7 @@ class CompletionBody(GenerationBody):
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        _refuse_set(self, ("suffix",))
+        _refuse_set(self, ("suffix", "thinking_token_budget"))
         if self.best_of is not None and self.best_of != (self.n or 1):
             raise not_supported("'best_of' other than 'n'", param="best_of")
         if self.echo and self.logprobs is not None:

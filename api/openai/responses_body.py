@@ -8,6 +8,7 @@ from pydantic import Field, WithJsonSchema
 
 from .errors import bad_request, not_supported
 from .protocol import StreamOptions, StructuredOutputs, Unsupported, check_metadata, check_sizes, refuse_unless
+from .responses_tools import ChoiceBody, FunctionTool
 from .strict import StrictModel
 
 _INPUT: dict[str, Any] = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}, "minItems": 1}]}
@@ -32,6 +33,14 @@ class TextOptions(StrictModel):
     verbosity: Unsupported = None
 
 
+class Reasoning(StrictModel):
+    """`reasoning`. Thoughts are shown as they are, so there is no summary of them."""
+
+    effort: str | None = None
+    summary: Unsupported = None
+    generate_summary: Unsupported = None
+
+
 class ResponsesBody(StrictModel):
     model: str | None = None
     input: Annotated[Any, WithJsonSchema(_INPUT)] = None
@@ -51,6 +60,9 @@ class ResponsesBody(StrictModel):
     prompt_cache_key: str | None = None
     service_tier: str | None = None
     parallel_tool_calls: bool | None = None
+    tool_choice: ChoiceBody | None = None
+    tools: list[FunctionTool] | None = None
+    reasoning: Reasoning | None = None
 
     # Parameters of vLLM.
     seed: int | None = None
@@ -67,6 +79,7 @@ class ResponsesBody(StrictModel):
     logit_bias: dict[str, float] | None = None
     priority: int | None = None
     cache_salt: str | None = None
+    thinking_token_budget: int | None = None
     structured_outputs: StructuredOutputs | None = None
 
     background: Unsupported = None
@@ -78,9 +91,6 @@ class ResponsesBody(StrictModel):
     prompt: Unsupported = None
     prompt_cache_options: Unsupported = None
     prompt_cache_retention: Unsupported = None
-    reasoning: Unsupported = None
-    tool_choice: Any = None
-    tools: Any = None
     truncation: Unsupported = None
 
     @property
@@ -108,8 +118,8 @@ class ResponsesBody(StrictModel):
             refuse_unless(self.stream_options, {"include_obfuscation": False}, prefix="stream_options.")
         if self.text is not None:
             refuse_unless(self.text, {"verbosity": "medium"}, prefix="text.")
-        if self.tool_choice not in (None, "none", "auto"):
-            raise not_supported("'tool_choice'", param="tool_choice")
+        if self.reasoning is not None:
+            refuse_unless(self.reasoning, {"summary": "auto", "generate_summary": "auto"}, prefix="reasoning.")
         refuse_unless(self, _DEFAULTS)
         for kind in self.include or ():
             if kind not in (LOGPROBS, "reasoning.encrypted_content"):
@@ -124,7 +134,5 @@ _DEFAULTS: dict[str, Any] = {
     "prompt": None,
     "prompt_cache_options": None,
     "prompt_cache_retention": "in_memory",
-    "reasoning": {},
-    "tools": [],
     "truncation": "disabled",
 }

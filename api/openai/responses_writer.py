@@ -8,63 +8,65 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...engine.request import RequestOutput, TokenLogprob
-from ..jobs import new_id
+from ..answers.reader import AnswerDelta, AnswerReader, ContentDelta
 from ..results import CompletionResult
 from .errors import ApiError
-from .logprobs import TokenBytes, chat_logprobs
+from .logprobs import TokenBytes
 from .responses_body import ResponsesBody, TextFormat
+from .responses_items import Items
+from .strict import StrictModel
 from .writers import Usage
-
-_PLACE = {"output_index": 0, "content_index": 0}
 
 
 @dataclass(kw_only=True)
 class ResponsesWriter:
-    """One message with one text. The fields are what the response repeats of its request, and what has been written so far."""
+    """Attributes:
+    body: the response repeats some of it.
+    reader: of an answer that may hold a thought or calls; None where it is just text.
+    """
 
     body: ResponsesBody
     object_id: str
     model: str
     token_bytes: TokenBytes
+    reader: AnswerReader | None = None
     created: int = field(default_factory=lambda: int(time.time()))
-    item_id: str = field(default_factory=lambda: new_id("msg"))
     num_events: int = 0
-    pieces: list[str] = field(default_factory=list)
-    logprobs: list[TokenLogprob] = field(default_factory=list)
     finish_reason: str | None = None
+
+    def __post_init__(self) -> None:
+        self._items = Items(self._event, self.token_bytes)
 
     def response(self, answers: Sequence[CompletionResult], usage: Usage) -> dict[str, Any]:
         (answer,) = answers
-        return self._response(self._item(answer.text, answer.logprobs or (), answer.finish_reason), answer.finish_reason, usage)
+        deltas = self._deltas(answer.text, answer.token_ids, has_more=bool(answer.text or answer.logprobs), finished=True)
+        self._written(deltas, answer.logprobs or ())
+        self._items.end(_status(answer.finish_reason))
+        return self._response(answer.finish_reason, usage)
 
     def opening(self, num_answers: int) -> list[dict[str, Any]]:
-        begun = self._response(None, None, None)
-        return [
-            self._event("response.created", response=begun),
-            self._event("response.in_progress", response=begun),
-            self._event("response.output_item.added", output_index=0, item=self._item(None, (), None)),
-            self._event("response.content_part.added", item_id=self.item_id, **_PLACE, part=self._part("", ())),
-        ]
+        begun = self._response(None, None)
+        return [self._event("response.created", response=begun), self._event("response.in_progress", response=begun)]
 
     def delta(self, index: int, output: RequestOutput) -> list[dict[str, Any]]:
         self.finish_reason = output.finish_reason
-        self.pieces.append(output.text)
-        self.logprobs += output.logprobs or ()
-        if not (output.text or output.logprobs):
-            return []
-        shown = self._logprobs(output.logprobs or ())
-        return [self._event("response.output_text.delta", item_id=self.item_id, **_PLACE, delta=output.text, logprobs=shown)]
+        has_more = bool(output.text or output.logprobs)
+        deltas = self._deltas(output.text, output.new_token_ids, has_more=has_more, finished=output.finished)
+        return self._written(deltas, output.logprobs or ())
 
     def closing(self, usage: Usage) -> list[dict[str, Any]]:
-        text, logprobs = "".join(self.pieces), self.logprobs
-        item = self._item(text, logprobs, self.finish_reason)
+        ended = self._items.end(_status(self.finish_reason))
         last = "response.incomplete" if self.finish_reason == "length" else "response.completed"
-        return [
-            self._event("response.output_text.done", item_id=self.item_id, **_PLACE, text=text, logprobs=self._logprobs(logprobs)),
-            self._event("response.content_part.done", item_id=self.item_id, **_PLACE, part=self._part(text, logprobs)),
-            self._event("response.output_item.done", output_index=0, item=item),
-            self._event(last, response=self._response(item, self.finish_reason, usage)),
-        ]
+        return [*ended, self._event(last, response=self._response(self.finish_reason, usage))]
+
+    def _deltas(self, text: str, token_ids: Sequence[int], *, has_more: bool, finished: bool) -> list[AnswerDelta]:
+        if self.reader is None:
+            return [ContentDelta(text=text)] if has_more else []
+        return [*self.reader.feed(text, token_ids), *(self.reader.finish() if finished else ())]
+
+    def _written(self, deltas: Sequence[AnswerDelta], logprobs: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
+        """The events of pieces; only plain text has log-probabilities, and is one piece."""
+        return [event for delta in deltas for event in self._items.add(delta, logprobs)]
 
     def error(self, error: ApiError) -> dict[str, Any]:
         """The last event of a stream that failed."""
@@ -74,7 +76,7 @@ class ResponsesWriter:
         self.num_events += 1
         return {"type": kind, "sequence_number": self.num_events - 1, **fields}
 
-    def _response(self, item: dict[str, Any] | None, finish_reason: str | None, usage: Usage | None) -> dict[str, Any]:
+    def _response(self, finish_reason: str | None, usage: Usage | None) -> dict[str, Any]:
         body = self.body
         return {
             "id": self.object_id,
@@ -89,18 +91,18 @@ class ResponsesWriter:
             "max_output_tokens": body.max_output_tokens,
             "max_tool_calls": None,
             "model": self.model,
-            "output": [] if item is None else [item],
+            "output": [] if finish_reason is None else self._items.to_json(),
             "parallel_tool_calls": body.parallel_tool_calls is not False,
             "previous_response_id": None,
             "prompt_cache_key": body.prompt_cache_key,
-            "reasoning": {"effort": None, "summary": None},
+            "reasoning": {"effort": body.reasoning.effort if body.reasoning else None, "summary": None},
             "safety_identifier": body.safety_identifier,
             "service_tier": "default",
             "store": False,
             "temperature": 1.0 if body.temperature is None else body.temperature,
             "text": {"format": _format(body.text.format if body.text else None)},
-            "tool_choice": body.tool_choice or "auto",
-            "tools": [],
+            "tool_choice": _shown(body.tool_choice) or "auto",
+            "tools": [tool.model_dump() | {"strict": tool.strict is not False} for tool in body.tools or ()],
             "top_logprobs": body.top_logprobs or 0,
             "top_p": 1.0 if body.top_p is None else body.top_p,
             "truncation": "disabled",
@@ -108,16 +110,6 @@ class ResponsesWriter:
             "user": body.user,
             "metadata": body.metadata or {},
         }
-
-    def _item(self, text: str | None, logprobs: Sequence[TokenLogprob], finish_reason: str | None) -> dict[str, Any]:
-        content = [] if text is None else [self._part(text, logprobs)]
-        return {"id": self.item_id, "type": "message", "status": _status(finish_reason), "role": "assistant", "content": content}
-
-    def _part(self, text: str, logprobs: Sequence[TokenLogprob]) -> dict[str, Any]:
-        return {"type": "output_text", "text": text, "annotations": [], "logprobs": self._logprobs(logprobs)}
-
-    def _logprobs(self, logprobs: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
-        return chat_logprobs(logprobs, self.token_bytes)["content"]
 
 
 def _status(finish_reason: str | None) -> str:
@@ -131,10 +123,14 @@ def _usage(usage: Usage) -> dict[str, Any]:
         "input_tokens": usage.prompt_tokens,
         "input_tokens_details": {"cached_tokens": usage.cached_tokens},
         "output_tokens": usage.completion_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
         "total_tokens": usage.prompt_tokens + usage.completion_tokens,
     }
 
 
 def _format(given: TextFormat | None) -> dict[str, Any]:
     return {"type": "text"} if given is None else given.model_dump(by_alias=True, exclude_none=True)
+
+
+def _shown(given: StrictModel | str | None) -> Any:
+    return given.model_dump() if isinstance(given, StrictModel) else given

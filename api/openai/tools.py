@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from ...grammar.errors import GrammarError
-from ...grammar.structural_tag.part_of import part_of
-from ..constraints import Constraint
-from ..tools.format import ToolFormat
 from ..tools.tool import Mode, Tool, ToolChoice, ToolError
-from ..tools.use import ToolUse, ToolUses
 from .errors import bad_request
 from .strict import StrictModel
 
@@ -75,63 +70,58 @@ def tools_of(given: Sequence[ToolBody] | None, choice: ToolChoiceBody | None) ->
     Raises:
         ApiError: 400.
     """
-    if given is None:
-        if choice not in (None, "none"):
-            raise bad_request("'tool_choice' needs 'tools'", param="tool_choice")
-        return []
-    if not 0 < len(given) <= _MAX_TOOLS:
-        raise bad_request(f"'tools' has 1 to {_MAX_TOOLS} entries, not {len(given)}", param="tools")
-    if choice == "none":
-        return []
-    try:
-        tools = [_tool(body.function, f"tools[{index}].function") for index, body in enumerate(given)]
-    except ToolError as error:
-        raise bad_request(str(error), param=error.field) from None
-    if not isinstance(choice, AllowedToolsChoice):
-        return tools
-    names = {tool.function.name for tool in choice.allowed_tools.tools}
-    unknown = names - {tool.name for tool in tools}
-    if unknown or not names:
-        raise bad_request(f"there is no tool of the name {min(unknown, default='')!r} to allow", param="tool_choice.allowed_tools.tools")
-    return [tool for tool in tools if tool.name in names]
+    allowed = None
+    if isinstance(choice, AllowedToolsChoice):
+        allowed = {tool.function.name for tool in choice.allowed_tools.tools}
+    functions = None if given is None else [body.function for body in given]
+    return callable_tools(functions, ".function", is_off=choice in (None, "none"), is_none=choice == "none", allowed=allowed)
 
 
-def use_of(
-    uses: ToolUses,
-    tool_format: ToolFormat,
-    tools: Sequence[Tool],
-    choice: ToolChoiceBody | None,
-    *,
-    parallel: bool | None,
-    constraint: Constraint | None,
-) -> ToolUse:
-    """How the tools of a body are used.
+def callable_tools(
+    functions: Sequence[FunctionBody] | None, path: str, *, is_off: bool, is_none: bool, allowed: set[str] | None
+) -> list[Tool]:
+    """The functions of a body that may be called.
 
     Args:
-        constraint: what an answer without calls has to be.
+        functions: None if the body has no `tools`.
+        path: where a function stands inside its entry of `tools`.
+        is_off: the body's choice needs no tools.
+        is_none: the body's choice is to call none.
+        allowed: names of those that the choice allows; None for all.
 
     Raises:
         ApiError: 400.
     """
+    if functions is None:
+        if not is_off:
+            raise bad_request("'tool_choice' needs 'tools'", param="tool_choice")
+        return []
+    if not 0 < len(functions) <= _MAX_TOOLS:
+        raise bad_request(f"'tools' has 1 to {_MAX_TOOLS} entries, not {len(functions)}", param="tools")
+    if is_none:
+        return []
     try:
-        final = None if constraint is None else part_of(constraint.grammar)
-        return uses.use(tool_format, tools, _choice(choice, parallel is not False), final)
+        tools = [_tool(body, f"tools[{index}]{path}") for index, body in enumerate(functions)]
     except ToolError as error:
-        raise bad_request(str(error), param=error.field, code="invalid_tool") from None
-    except GrammarError as error:
-        assert constraint is not None
-        raise bad_request(f"'{constraint.field}' does not go with 'tools': {error}", param=constraint.field) from None
+        raise bad_request(str(error), param=error.field) from None
+    if allowed is None:
+        return tools
+    unknown = allowed - {tool.name for tool in tools}
+    if unknown or not allowed:
+        raise bad_request(f"there is no tool of the name {min(unknown, default='')!r} to allow", param="tool_choice")
+    return [tool for tool in tools if tool.name in allowed]
+
+
+def choice_of(given: ToolChoiceBody | None, *, parallel: bool | None) -> ToolChoice:
+    """What a body says about the use of its tools."""
+    if isinstance(given, NamedTool):
+        return ToolChoice(mode="required", name=given.function.name, parallel=False)
+    mode: Mode = given.allowed_tools.mode if isinstance(given, AllowedToolsChoice) else given or "auto"
+    return ToolChoice(mode=mode, parallel=parallel is not False)
 
 
 def _tool(body: FunctionBody, field: str) -> Tool:
     return Tool(name=body.name, description=body.description, parameters=body.parameters, strict=bool(body.strict), field=field)
-
-
-def _choice(given: ToolChoiceBody | None, parallel: bool) -> ToolChoice:
-    if isinstance(given, NamedTool):
-        return ToolChoice(mode="required", name=given.function.name, parallel=False)
-    mode: Mode = given.allowed_tools.mode if isinstance(given, AllowedToolsChoice) else given or "auto"
-    return ToolChoice(mode=mode, parallel=parallel)
 
 
 def message_calls(given: Sequence[CallBody]) -> list[dict[str, Any]]:

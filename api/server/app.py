@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from starlette.applications import Starlette
+from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
@@ -35,8 +35,10 @@ def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
     service = Service(llm, settings)
     routes = service_routes(service)
     handlers = dict.fromkeys((ApiError, FormcastError, Exception), _on_error)
-    app: ASGIApp = Starlette(
-        routes=routes, exception_handlers={**handlers, HTTPException: _on_http_exception, ClientDisconnect: _on_disconnect}
+    app: ASGIApp = FastAPI(
+        openapi_url=None,  # the document is one of the routes
+        routes=routes,
+        exception_handlers={**handlers, HTTPException: _on_http_exception, ClientDisconnect: _on_disconnect},
     )
     if settings.api_keys:
         app = BearerAuth(app, keys=settings.api_keys)

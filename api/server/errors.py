@@ -14,6 +14,7 @@ from ..constraints import Constraint
 from ..openai.constraints import refused
 from ..openai.errors import ApiError, bad_request, from_validation
 from ..prompts import ContextLengthExceeded
+from ..tools.tool import ToolError
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +31,8 @@ def to_api_error(error: Exception, *, constraint: Constraint | None = None) -> A
         return from_validation(error)
     if isinstance(error, GrammarError) and constraint is not None:
         return refused(error, field=constraint.field)
+    if isinstance(error, ToolError):
+        return bad_request(str(error), param=error.field, code="invalid_tool")
     if isinstance(error, ContextLengthExceeded):
         return bad_request(error.message, param=error.param, code="context_length_exceeded")
     if isinstance(error, InvalidRequest):

@@ -115,12 +115,16 @@ class _UsageMeter:
 
     def __init__(self, jobs: Sequence[Job]):
         self._prompt_tokens = sum(len(job.prompt.token_ids) for job in jobs)
+        self._thoughts = [job.make_meter() if job.make_meter else None for job in jobs for _ in range(job.params.n)]
         self._job_of = [number for number, job in enumerate(jobs) for _ in range(job.params.n)]
         self._completion_tokens = 0
         self._cached: dict[int, int] = {}
 
     def add(self, index: int, output: RequestOutput) -> None:
         self._completion_tokens += len(output.new_token_ids)
+        thought = self._thoughts[index]
+        if thought is not None:
+            thought.add(output.new_token_ids)
         job = self._job_of[index]
         self._cached[job] = max(self._cached.get(job, 0), output.num_cached_tokens)
 
@@ -129,4 +133,5 @@ class _UsageMeter:
             prompt_tokens=self._prompt_tokens,
             completion_tokens=self._completion_tokens,
             cached_tokens=sum(self._cached.values()),
+            reasoning_tokens=sum(thought.num_tokens for thought in self._thoughts if thought is not None),
         )

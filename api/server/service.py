@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ..answers.conversations import Conversations
 from ..async_engine import AsyncLLM
 from ..jobs import Job
 from ..openai.convert import Converter
@@ -34,6 +35,7 @@ Result = TypeVar("Result")
 class Service:
     """Attributes:
     llm: the running model.
+    conversations: with the model.
     converter: request bodies -> jobs.
     metrics: meters of this server.
     created: Unix time of the start.
@@ -43,8 +45,11 @@ class Service:
         self.llm = llm
         self.settings = settings
         self.metrics = Metrics(llm.runtime, settings.served_model_names[0])
+        self.conversations = Conversations(
+            llm.runtime, tool_call_format=settings.tool_call_format, reasoning_parser=settings.reasoning_parser
+        )
         self.converter = Converter(
-            llm.runtime, trust_request_chat_template=settings.trust_request_chat_template, tool_call_format=settings.tool_call_format
+            llm.runtime, self.conversations, trust_request_chat_template=settings.trust_request_chat_template
         )
         self.created = int(time.time())
         self._runner = JobRunner(llm, settings, self.metrics)

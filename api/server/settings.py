@@ -19,6 +19,7 @@ class ServerSettings:
     write_timeout_s: time that a client may leave a piece of a stream unread.
     request_timeout_s: time for an answer to be complete; None sets no limit.
     tool_call_format: how the model writes tool calls; None is what its chat template uses.
+    reasoning_parser: how the model sets its thoughts off, "none" if it has none; None is what its chat template uses.
     shutdown_grace_s: time that running answers get to finish once the server is told to stop.
     log_prompts: log the texts that the model read, too.
     trust_request_chat_template: let requests bring a chat template of their own.
@@ -35,6 +36,7 @@ class ServerSettings:
     write_timeout_s: float = 60.0
     request_timeout_s: float | None = None
     tool_call_format: str | None = None
+    reasoning_parser: str | None = None
     shutdown_grace_s: float = 2.0
     log_prompts: bool = False
     trust_request_chat_template: bool = False

@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence as Items
 from typing import Any, ClassVar
 
-from ...grammar.structural_tag import JsonSchema, Node, Or, Regex, Repeat, Sequence, Tag, Text, TriggeredTags
+from ...grammar.structural_tag import JsonSchema, Node, Or, Regex, Repeat, Sequence, Tag, Text, Token, TriggeredTags
 from ...grammar.structural_tag.spec import Boundary
 from .tool import Tool, ToolChoice
 
@@ -61,13 +61,14 @@ class ToolFormat(ABC):
             "If no function helps, answer in plain words."
         )
 
-    def tree(self, tools: Items[Tool], choice: ToolChoice, final: Node | None = None) -> Node:
+    def tree(self, tools: Items[Tool], choice: ToolChoice, final: Node | None = None, *, but: Items[str] = ()) -> Node:
         """The tree of an answer.
 
         Args:
             tools: at least one.
             choice: not "none".
             final: what an answer without calls has to be; None for free text.
+            but: what an answer of free text may not begin with.
         """
         if choice.name is not None:
             return self.calls([tool for tool in tools if tool.name == choice.name], parallel=False)
@@ -75,7 +76,7 @@ class ToolFormat(ABC):
             return self.calls(tools, parallel=choice.parallel)
         if final is not None:
             return Or(elements=(self.calls(tools, parallel=choice.parallel), final))
-        return self.free(tools, parallel=choice.parallel)
+        return self.free(tools, parallel=choice.parallel, but=but)
 
     def calls(self, tools: Items[Tool], *, parallel: bool) -> Node:
         """An answer that is one call or, if `parallel`, several."""
@@ -83,8 +84,12 @@ class ToolFormat(ABC):
         return group(repeated(one, self.separator) if parallel else one)
 
     @abstractmethod
-    def free(self, tools: Items[Tool], *, parallel: bool) -> Node:
-        """An answer that is free text, or calls."""
+    def free(self, tools: Items[Tool], *, parallel: bool, but: Items[str] = ()) -> Node:
+        """An answer that is free text, or calls.
+
+        Args:
+            but: what it may not begin with. Where calls come after free text, that text holds it nowhere.
+        """
 
 
 class TriggeredFormat(ToolFormat):
@@ -96,9 +101,9 @@ class TriggeredFormat(ToolFormat):
 
     trigger: ClassVar[Boundary]
 
-    def free(self, tools: Items[Tool], *, parallel: bool) -> Node:
+    def free(self, tools: Items[Tool], *, parallel: bool, but: Items[str] = ()) -> Node:
         tags = tuple(self.call(tool) for tool in tools)
-        return TriggeredTags(triggers=(self.trigger,), tags=tags, stop_after_first=not parallel)
+        return TriggeredTags(triggers=(self.trigger,), tags=tags, stop_after_first=not parallel, excludes=tokens_or_text(but))
 
 
 class WholeAnswerFormat(ToolFormat):
@@ -108,8 +113,8 @@ class WholeAnswerFormat(ToolFormat):
     def beginnings(self, tools: Items[Tool]) -> list[str]:
         """What only a call begins with."""
 
-    def free(self, tools: Items[Tool], *, parallel: bool) -> Node:
-        return Or(elements=(self.calls(tools, parallel=parallel), text_unless(self.beginnings(tools))))
+    def free(self, tools: Items[Tool], *, parallel: bool, but: Items[str] = ()) -> Node:
+        return Or(elements=(self.calls(tools, parallel=parallel), text_unless([*self.beginnings(tools), *but])))
 
 
 def any_of(tags: Items[Node]) -> Node:
@@ -130,6 +135,11 @@ def group(content: Node, begin: Boundary = "", end: str = "") -> Tag:
 def text_unless(beginnings: list[str]) -> Node:
     """Free text that begins with none of some texts."""
     return Regex(pattern=f"(?!{'|'.join(map(escaped, beginnings))})[^]*")
+
+
+def tokens_or_text(texts: Items[str]) -> tuple[Token, ...]:
+    """Texts as boundaries: special tokens where the vocabulary has such names."""
+    return tuple(Token(token=text) for text in texts)
 
 
 def escaped(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from .format import ToolFormat
@@ -14,7 +15,7 @@ Message = dict[str, Any]
 
 def for_template(messages: Sequence[Message]) -> list[Message]:
     """Messages as templates that know tools read them: the arguments of calls are values, not texts."""
-    return [_with_values(message) for message in messages]
+    return [_with_values({**message, "content": message.get("content") or ""}) for message in messages]
 
 
 def for_plain_template(messages: Sequence[Message], tools: Sequence[Tool], tool_format: ToolFormat) -> list[Message]:
@@ -37,11 +38,15 @@ def _with_values(message: Message) -> Message:
 
 
 def _with_value(function: dict[str, Any]) -> dict[str, Any]:
-    try:
-        value = json.loads(function["arguments"] or "{}")
-    except (ValueError, RecursionError):  # a client may send back what was cut
-        value = function["arguments"]
+    value = function["arguments"]
+    if isinstance(value, str):
+        with suppress(ValueError, RecursionError):  # a client may send back what was cut
+            value = json.loads(value or "{}")
     return {**function, "arguments": value}
+
+
+def _text_of(arguments: Any) -> str:
+    return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
 def _written(message: Message, tool_format: ToolFormat) -> Message:
@@ -49,6 +54,6 @@ def _written(message: Message, tool_format: ToolFormat) -> Message:
         return {"role": "user", "content": f"<tool_response>\n{message['content']}\n</tool_response>"}
     if not message.get("tool_calls"):
         return message
-    calls = [(call["function"]["name"], call["function"]["arguments"]) for call in message["tool_calls"]]
-    pieces = [message["content"], tool_format.written_calls(calls)]
+    calls = [(call["function"]["name"], _text_of(call["function"]["arguments"])) for call in message["tool_calls"]]
+    pieces = [message.get("content"), tool_format.written_calls(calls)]
     return {"role": "assistant", "content": "\n".join(piece for piece in pieces if piece)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence as Items
 from typing import ClassVar
 
 from ...grammar.structural_tag import Node, Or, Sequence, Tag, Text, Token, TriggeredTags
-from .format import CALL, ToolFormat, TriggeredFormat, WholeAnswerFormat, any_of, arguments_of, group, repeated
+from .format import CALL, ToolFormat, TriggeredFormat, WholeAnswerFormat, any_of, arguments_of, group, repeated, tokens_or_text
 from .tool import Tool
 
 
@@ -113,8 +113,9 @@ class Mistral(ToolFormat):
         inner = super().calls(tools, parallel=parallel)
         return group(Sequence(elements=(Text(value="["), inner, Text(value="]"))), begin=self._TRIGGER)
 
-    def free(self, tools: Items[Tool], *, parallel: bool) -> Node:
-        return TriggeredTags(triggers=(self._TRIGGER,), tags=(self.calls(tools, parallel=parallel),), stop_after_first=True)
+    def free(self, tools: Items[Tool], *, parallel: bool, but: Items[str] = ()) -> Node:
+        tag = self.calls(tools, parallel=parallel)
+        return TriggeredTags(triggers=(self._TRIGGER,), tags=(tag,), stop_after_first=True, excludes=tokens_or_text(but))
 
     @staticmethod
     def _object(name: str, arguments: str) -> str:

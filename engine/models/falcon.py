@@ -29,7 +29,7 @@ class FalconPagedAttention(modeling_falcon.FalconAttention):
         query, key, value = self._split_heads(self.query_key_value(hidden_states))
         if self.new_decoder_architecture:
             # Each key head comes once for each query head that shares it.
-            groups = self.num_heads // self.num_kv_heads
+            groups = self.num_heads // (self.num_kv_heads or self.num_heads)
             key, value = key[:, :, ::groups], value[:, :, ::groups]
         query, key, value = (part.transpose(1, 2) for part in (query, key, value))
         query, key = modeling_falcon.apply_rotary_pos_emb(query, key, *position_embeddings)

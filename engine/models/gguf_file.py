@@ -102,6 +102,13 @@ class GgufFile:
             raise UnsupportedModel(f"{self.path} lacks the metadata {key}")
         return self.get(key, kind)
 
+    @property
+    def is_quantised(self) -> bool:
+        """Whether most values take 8 bits (and their scales) or fewer."""
+        tensors = self.tensors.values()
+        few = sum(t.num_elements for t in tensors if GGML_QUANT_SIZES[t.type][0] > 1)
+        return 2 * few > sum(t.num_elements for t in tensors)
+
     def raw(self, tensor: GgufTensor) -> np.ndarray:
         """The packed bytes of a tensor: read-only uint8 [num_bytes], a view of the mapped file."""
         return np.frombuffer(self._buffer, np.uint8, count=tensor.num_bytes, offset=tensor.offset)

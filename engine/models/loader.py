@@ -29,7 +29,7 @@ def load_model(
     attn_implementation: str = "sdpa",
     device: torch.device | str = "cpu",
     fuse: bool = True,
-    quantization: Quantization | None = None,
+    quantization: Quantization | None = "none",
 ) -> LoadedModel:
     """Load a model that is on this machine; `ModelStore.resolve` turns a name into a path.
 
@@ -39,7 +39,8 @@ def load_model(
         attn_implementation: a name of transformers' attention interface.
         device: where the module goes.
         fuse: replace the module's parts by lean ones where they are known. Only with our own attention, on a CPU.
-        quantization: of the weights of layers and head, see `engine.models.fusion.int8`.
+        quantization: of the weights of layers and head, see `engine.models.fusion.int8`; None: as they are stored, where that is
+            possible.
 
     Raises:
         ModelNotFound: there is no such file or folder.
@@ -52,14 +53,16 @@ def load_model(
         tokenizer = load_gguf_tokenizer(file)
         config = build_config(file)
         module = build_module(file, config, dtype=dtype, attn_implementation=attn_implementation)
+        stored: Quantization = "int8" if file.is_quantised else "none"
     else:
         tokenizer = load_folder_tokenizer(files.path)
         config = load_folder_config(files.path)
         module = load_folder_module(files.path, config, dtype=dtype, attn_implementation=attn_implementation)
+        stored = "none"
     model = _assemble(files.name, tokenizer, _placed(module, device))
     if fuse and attn_implementation == IMPLEMENTATION:
-        fuse_module(model.module, quantization=quantization)
-    elif quantization is not None:
+        fuse_module(model.module, quantization=quantization or stored, must_quantise=quantization is not None)
+    elif quantization == "int8":
         raise UnsupportedModel(f"{quantization} needs fused layers and our own attention")
     return model
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ..errors import GrammarError, LimitError
+from ..errors import LimitError
 from ..regex import Language
 from .alternatives import Said, absorbed, merged_arrays, merged_objects, said_of_array, said_of_object
 from .nodes import EVERYTHING, NOTHING, Node, Nodes
@@ -120,13 +120,14 @@ class Algebra:
     def _intersect_arrays(self, a: ArrayShape, b: ArrayShape) -> ArrayShape | None:
         high = _min_high(a.high, b.high)
         low = max(a.low, b.low)
-        if high is not None and low > high:
+        unique, repeats = a.unique or b.unique, a.repeats or b.repeats
+        if (high is not None and low > high) or (unique and repeats):
             return None
         size, meet = max(len(a.prefix), len(b.prefix)), self._outlines.meet
         self._steps.spend(size)
         prefix = tuple(meet(a.item(i), b.item(i)) for i in range(size))
         rest, pointer = meet(a.rest, b.rest), _first(a, b).pointer
-        return self._tidied(ArrayShape(prefix, rest, low, high, a.contains + b.contains, a.unique or b.unique, pointer))
+        return self._tidied(ArrayShape(prefix, rest, low, high, a.contains + b.contains, unique, repeats, pointer))
 
     def _tidied(self, a: ArrayShape) -> ArrayShape | None:
         """The same arrays in fewer words; None if the words contradict each other."""
@@ -152,10 +153,12 @@ class Algebra:
 
     def _violating_arrays(self, a: ArrayShape) -> tuple[ArrayShape, ...]:
         """The ways to violate one assertion of an array shape."""
-        if a.unique:
-            raise GrammarError("the negation of 'uniqueItems' is not supported", pointer=a.pointer)
         nodes = self._nodes
         ways: list[ArrayShape] = []
+        if a.unique:
+            ways.append(ArrayShape(low=2, repeats=True))
+        if a.repeats:
+            ways.append(ArrayShape(unique=True))
         if a.low > 0:
             ways.append(ArrayShape(high=a.low - 1))
         if a.high is not None:

@@ -98,6 +98,7 @@ def said_of_array(shape: ArrayShape) -> Said[ArrayShape]:
 def _covers_items(a: ArrayShape, b: ArrayShape) -> bool:
     return (
         (b.unique or not a.unique)
+        and (b.repeats or not a.repeats)
         and covers(a.rest, b.rest)
         and all(covers(a.item(i), b.item(i)) for i in range(max(len(a.prefix), len(b.prefix))))
     )

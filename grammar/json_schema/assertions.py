@@ -179,7 +179,7 @@ class Assertions:
             if most is not None and least > most:
                 return None
             contains = (Contains(inside.sub("contains"), least, most),)
-        return ArrayShape(prefix, rest, low, high, contains, schema.get("uniqueItems") is True, inside.pointer)
+        return ArrayShape(prefix, rest, low, high, contains, schema.get("uniqueItems") is True, pointer=inside.pointer)
 
     def _object(self, inside: Interior) -> Generator[Node, Shapes, ObjectShape]:
         schema = inside.schema
@@ -188,6 +188,8 @@ class Assertions:
         additional = inside.sub("additionalProperties")
         invites = any(schema.get(k, False) is not False for k in ("additionalProperties", "unevaluatedProperties") if inside.has(k))
         says_more = additional is not EVERYTHING or invites
+        if not says_more and _NAME_OF_SCHEMA not in properties and inside.is_named_document:
+            properties = {_NAME_OF_SCHEMA: EVERYTHING, **properties}
         required = schema.get("required", ())
         names: Language | None = None
         if inside.has("propertyNames"):
@@ -205,6 +207,10 @@ class Assertions:
             dependencies=tuple((name, frozenset(needs)) for name, needs in dependencies.items() if isinstance(needs, list)),
             pointer=inside.pointer,
         )
+
+
+# The member by which documents name their schema. It is open to them anyway; as a property it may stand in front.
+_NAME_OF_SCHEMA = "$schema"
 
 
 def _at_most(schema: Mapping[str, Json], keyword: str) -> int | None:

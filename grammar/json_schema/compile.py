@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 from ..errors import GrammarError, LimitError
@@ -25,8 +26,11 @@ from .numbers import NumberSet
 from .object_needs import object_needs
 from .objects import ObjectFrames
 from .pointers import ROOT, Pointer
-from .scalars import WORDS, Alternatives, PlainDigits, TidyIntegers
-from .shapes import ArrayShape, Numbers, ObjectShape, StringSet
+from .questions import TextQuestion, ValueQuestion
+from .reading import Readings
+from .scalars import WORDS, Alternatives, NonzeroNumber, PlainDigits, TidyIntegers
+from .shapes import ALL_NUMBERS, ArrayShape, Numbers, ObjectShape, StringSet
+from .values import Value, numbers_unlike, spelt
 
 Json = Any
 
@@ -45,10 +49,13 @@ class SchemaCompiler:
         expander.renewing = True
         self.machine: Machine = weakref.proxy(machine)
         self._any_order = any_order
-        self._values: dict[Node, int] = {}
+        self.extent = self.expander.extent
+        self._readings = Readings(self.machine, self.extent.values)
+        self._values: dict[tuple[Node, tuple[Value, ...]], int] = {}
         self._distinct: dict[Node, int] = {}
-        self._arrays: dict[ArrayShape, ArrayFrames] = {}
-        self._objects: dict[ObjectShape, ObjectFrames] = {}
+        self._arrays: dict[tuple[ArrayShape, bool], ArrayFrames] = {}
+        self._objects: dict[tuple[ObjectShape, tuple[str, ...]], ObjectFrames] = {}
+        self._matched: dict[Language, dict[Value, bool]] = {}
 
     def start(self) -> int:
         """State before the document. Raises what `root_value` raises."""
@@ -82,32 +89,37 @@ class SchemaCompiler:
             node = empty[0]
         return place
 
-    def value(self, node: Node) -> int:
-        value = self._values.get(node)
+    def value(self, node: Node, unlike: tuple[Value, ...] = ()) -> int:
+        """A value in `node` that is none of `unlike`, if a question about it follows."""
+        value = self._values.get((node, unlike))
         if value is None:
-            value = self._values[node] = self.machine.new_value(lambda: self._placed(node, self._parts))
+            value = self._values[node, unlike] = self.machine.new_value(lambda: self._placed(node, lambda: self._parts(node, unlike)))
         return value
 
+    def question(self, asked: ValueQuestion) -> int:
+        """What follows a value that is read from the text."""
+        return self.machine.new_question(TextQuestion(self._readings, asked))
+
     @staticmethod
-    def _placed(node: Node, make: Callable[[Node], ValueParts]) -> ValueParts:
+    def _placed(node: Node, make: Callable[[], ValueParts]) -> ValueParts:
         try:
-            return make(node)
+            return make()
         except GrammarError as error:
             raise error.at(pointer_of(node)) from error
 
-    def distinct_value(self, node: Node) -> int:
-        """Value of an array item that must differ from the items before it; see `arrays.uniqueness` for which can."""
+    def distinct_value(self, node: Node, unlike: tuple[Value, ...] = ()) -> int:
+        """Value of an array item whose text must differ from the items before it; see `arrays.uniqueness` for which can."""
+        assert not unlike
         value = self._distinct.get(node)
         if value is None:
-            value = self._distinct[node] = self.machine.new_value(lambda: self._placed(node, self._distinct_parts))
+            value = self._distinct[node] = self.machine.new_value(lambda: self._placed(node, lambda: self._distinct_parts(node)))
         return value
 
     def _distinct_parts(self, node: Node) -> ValueParts:
         shapes, limits = self.expander.expand(node), self.expander.limits
         string = raw = None
         if self.expander.has_string(shapes.string):
-            keys = Keys((), [shapes.string.to_language().automaton(limits)])
-            string = self.machine.lower(keys, json=True, keys=keys).start_row()
+            string = self._distinct_string_row(shapes.string, tidy=False)
         parts = [WORDS[word] for word in sorted(shapes.literals)]
         integers = shapes.number.plain & NumberSet.integers()
         if not integers.is_empty(limits):
@@ -117,22 +129,79 @@ class SchemaCompiler:
             raw = self.machine.lower(keys, json=False, keys=keys).start_row()
         return ValueParts(None, None, (), (), string, raw)
 
-    def _parts(self, node: Node) -> ValueParts:
+    def _distinct_string_row(self, strings: StringSet, *, tidy: bool) -> int:
+        """Row of a string, after the quote, that remembers its text."""
+        language = strings.to_language()
+
+        def make() -> Keys:
+            return Keys((), [language.automaton(self.expander.limits)])
+
+        return self.machine.shared_row(("distinct", language), make, json=True, tidy=tidy, is_key=True)
+
+    def _parts(self, node: Node, unlike: tuple[Value, ...]) -> ValueParts:
         expander = self.expander
         shapes = expander.expand(node)
         targets: dict[int, int] = {}
         counted: tuple[int, int | None] | None = None
-        if shapes.string.language is None and not shapes.string.is_all:
+        distinct_string: int | None = None
+        strings = self._strings_in(shapes.string, unlike)
+        if strings:
+            tidy = shapes.string.language is not None and not self._any_order
+            distinct_string = self._distinct_string_row(shapes.string, tidy=tidy)
+        elif shapes.string.language is None and not shapes.string.is_all:
             counted = (shapes.string.low, shapes.string.high)
         elif expander.has_string(shapes.string):
             targets[0x22] = self._string_row(shapes.string)
-        if not shapes.number.is_empty(expander.limits):
-            self._begin(targets, self._numbers_row(shapes.number))
-        for word in shapes.literals:
+        numbers = [value for value in unlike if value.kind == "number"]
+        if numbers and shapes.number == ALL_NUMBERS:
+            # whatever is begun can go on to infinitely many numbers, zero apart: whether it may end is asked where it does
+            has_zero = self.extent.values.number("0") in numbers
+            self._begin(targets, self._nonzero_row if has_zero else self._numbers_row(ALL_NUMBERS))
+        else:
+            number = numbers_unlike(shapes.number, numbers)
+            if not number.is_empty(expander.limits):
+                self._begin(targets, self._numbers_row(number))
+        for word in shapes.literals - {value.kind for value in unlike}:
             self._begin(targets, self._word_row(word))
-        objects = [self._object(shape).start() for shape in shapes.objects if self._has_value(objects=shape)]
-        arrays = [self._array(shape).start() for shape in shapes.arrays if self._has_value(arrays=shape)]
-        return ValueParts(self.machine.scalar_row(targets) if targets else None, counted, objects, arrays)
+        return ValueParts(
+            self.machine.scalar_row(targets) if targets else None,
+            counted,
+            self._starts_of_objects(shapes.objects, tuple(value for value in unlike if value.kind == "object")),
+            self._starts_of_arrays(shapes.arrays, tuple(value for value in unlike if value.kind == "array")),
+            distinct_string,
+            unlike=self.machine.text_list(strings) if distinct_string is not None else None,
+        )
+
+    def _strings_in(self, strings: StringSet, values: Sequence[Value]) -> list[bytes]:
+        """The texts of the values that are some of the strings."""
+        language = strings.to_language()
+        known = self._matched.setdefault(language, {})
+        texts: list[bytes] = []
+        for value in values:
+            if value.kind == "string":
+                if value not in known:
+                    known[value] = language.matches(value.data)
+                if known[value]:
+                    texts.append(spelt(value))
+        return texts
+
+    def _starts_of_objects(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...]) -> list[int]:
+        frames: list[int] = []
+        for shape in shapes:
+            if self._has_value(objects=shape):
+                one = self._object(shape, rivals)
+                if one.differs(rivals):
+                    frames.append(one.start(rivals))
+        return frames
+
+    def _starts_of_arrays(self, shapes: Sequence[ArrayShape], rivals: tuple[Value, ...]) -> list[int]:
+        frames: list[int] = []
+        for shape in shapes:
+            if self._has_value(arrays=shape):
+                one = self.array_frames(shape, by_value=bool(rivals))
+                if one.differs(rivals):
+                    frames.append(~one.start(rivals) if one.kind.is_recorded else one.start(rivals))
+        return frames
 
     def _begin(self, targets: dict[int, int], row: int) -> None:
         line = self.machine.row_targets(row)
@@ -148,16 +217,20 @@ class SchemaCompiler:
         )
         return any(all(self.expander.inhabited(n) for n in way) for way in needs)
 
-    def _object(self, shape: ObjectShape) -> ObjectFrames:
-        frames = self._objects.get(shape)
+    def _object(self, shape: ObjectShape, rivals: tuple[Value, ...] = ()) -> ObjectFrames:
+        more: tuple[str, ...] = ()
+        if rivals:
+            names = self._object(shape).names.index
+            more = tuple(sorted({name for rival in rivals for name in rival.data if name not in names}))
+        frames = self._objects.get((shape, more))
         if frames is None:
-            frames = self._objects[shape] = ObjectFrames(self, shape, any_order=self._any_order)
+            frames = self._objects[shape, more] = ObjectFrames(self, shape, any_order=self._any_order, more=more)
         return frames
 
-    def _array(self, shape: ArrayShape) -> ArrayFrames:
-        frames = self._arrays.get(shape)
+    def array_frames(self, shape: ArrayShape, *, by_value: bool = False) -> ArrayFrames:
+        frames = self._arrays.get((shape, by_value))
         if frames is None:
-            frames = self._arrays[shape] = ArrayFrames(self, shape)
+            frames = self._arrays[shape, by_value] = ArrayFrames(self, shape, by_value=by_value)
         return frames
 
     def other_keys(self, tidy: bool) -> int:
@@ -180,6 +253,10 @@ class SchemaCompiler:
     def _numbers_row(self, numbers: Numbers) -> int:
         key = (numbers, self._any_order)
         return self.machine.shared_row(key, lambda: self._number_automaton(numbers), json=False)
+
+    @cached_property
+    def _nonzero_row(self) -> int:
+        return self.machine.shared_row("nonzero", NonzeroNumber, json=False)
 
     def _has_negatives(self, numbers: NumberSet) -> bool:
         return not (numbers & NumberSet.range(maximum=-1)).is_empty(self.expander.limits)
@@ -226,7 +303,7 @@ def check_schema(expander: Expander, *, only_refused: bool = False) -> Iterator[
         refused |= finding.status == "refused"
         yield finding
     if not refused and "uniqueItems" in seen and seen & _COMBINING:
-        # the only assertion that cannot be negated, nor combined with all others: find out now whether some place needs it
+        # the only assertion that cannot be combined with all others: find out now whether some place needs it
         try:
             _expand_everything(expander)
         except GrammarError as error:
@@ -247,6 +324,8 @@ def _expand_everything(expander: Expander) -> None:
         shapes = expander.expand(node)
         for array in shapes.arrays:
             uniqueness(expander, array)
+            if array.unique and array.contains:
+                array_needs(expander, array)
             stack += [*array.prefix, array.rest]
             for c in array.contains:
                 for item in (*array.prefix, array.rest):

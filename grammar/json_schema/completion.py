@@ -1,23 +1,45 @@
-"""Whether an object that is begun can still be finished."""
+"""How an object that is begun can go on, and whether it can still be finished."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LimitError
+from ..machine_layout import CLASS_BASE
 from .dependencies import Dependencies
 from .names import Names, ones
 from .nodes import Node
 from .object_needs import MAX_CHOICES, Fresh
 from .shapes import ObjectShape
+from .values import Value
 
 if TYPE_CHECKING:
     from .expand import Expander
 
 
+Ending = frozenset[tuple[str, Value]]  # members that finish an object
+
+
+class Progress(NamedTuple):
+    """Where an object stands, its members being in any order.
+
+    Attributes:
+        seen: bit set of the names seen, by sorted order.
+        count: members so far, held at the point from which more change nothing.
+        met: bit set of witnesses found.
+    """
+
+    seen: int = 0
+    count: int = 0
+    met: int = 0
+
+
 class Completion:
-    """Decides for one object shape, exactly. Sets of names are bit sets by sorted order."""
+    """Decides for one object shape, exactly. Sets of names are bit sets by sorted order; an outcome is a name, or CLASS_BASE and a
+    class."""
 
     def __init__(self, expander: Expander, shape: ObjectShape, names: Names):
         self._expander = expander
@@ -37,23 +59,97 @@ class Completion:
         present = self._required | seen
         return (self._dependencies.closure(present) if self._dependencies else present) & ~seen
 
-    def is_witness(self, name: int, witness: int) -> bool:
-        return bool(self._witness_names[witness] >> name & 1)
+    def is_complete(self, at: Progress) -> bool:
+        """Whether the object may close."""
+        return not self.pending(at.seen) and at.count >= self._shape.low and at.met == (1 << len(self._shape.witnesses)) - 1
 
-    def exists(self, seen: int, count: int, met: int) -> bool:
-        """Whether members can be added to `count` ones, with the names `seen` among them and the witnesses `met`, so that the
-        object may close.
+    def outcomes(self, at: Progress) -> tuple[int, int]:
+        """Bit sets of the names and of the classes that may come."""
+        high, names = self._shape.high, self._names
+        if high is not None and at.count >= high:
+            return 0, 0
+        declared, classes = names.usable & ~at.seen, names.live_classes
+        if self.is_counted:
+            pending = self.pending(at.seen)
+            if high is not None and at.count + pending.bit_count() >= high:
+                return declared & pending, 0
+            return declared, classes
+        declared = sum(1 << i for i in ones(declared) if self.ways(at, i))
+        return declared, sum(1 << j for j in ones(classes) if self.ways(at, CLASS_BASE + j))
+
+    def ways(self, at: Progress, outcome: int) -> list[tuple[Node, Progress]]:
+        """Value node and progress behind a member, for each set of witnesses that it may stand for."""
+        names, shape = self._names, self._shape
+        missing = [i for i in range(len(shape.witnesses)) if not at.met >> i & 1]
+        if outcome >= CLASS_BASE:
+            j, seen = outcome - CLASS_BASE, at.seen
+            node = names.classes[j].node
+            eligible = [i for i in missing if names.witness_class(i, j)]
+        else:
+            seen = at.seen | 1 << outcome
+            node = names.node(names.sorted[outcome])
+            eligible = [i for i in missing if self._witness_names[i] >> outcome & 1]
+        count = min(at.count + 1, shape.high if shape.high is not None else shape.low)
+        ways: list[tuple[Node, Progress]] = []
+        for size in range(len(eligible) + 1):
+            for chosen in combinations(eligible, size):
+                value, met = node, at.met
+                for i in chosen:
+                    value, met = names.witness_node(i, value), met | 1 << i
+                after = Progress(seen, count, met)
+                if (not chosen or self._expander.inhabited(value)) and self.exists(after):
+                    ways.append((value, after))
+        return ways
+
+    def endings(self, at: Progress, cap: int, finite: Callable[[Node, int], tuple[Value, ...] | None]) -> frozenset[Ending] | None:
+        """All ways to finish the object; None when there are more than `cap`.
+
+        Args:
+            finite: all values of a node, None when there are more than a number.
+
+        Raises:
+            LimitError: too many steps find too few of them.
+        """
+        found: set[Ending] = set()
+        stack: list[tuple[Progress, int, Ending]] = [(at, -1, frozenset())]
+        steps = 0
+        while stack:
+            at, last, members = stack.pop()
+            if self.is_complete(at):
+                found.add(members)
+                if len(found) > cap:
+                    return None
+            declared, classes = self.outcomes(at)
+            if classes:
+                return None
+            pending = self.pending(at.seen)
+            for i in ones(declared >> (last + 1) << (last + 1)):  # each set of names in one order
+                for node, after in self.ways(at, i):
+                    values = finite(node, cap)
+                    if values is None:
+                        return None
+                    stack.extend((after, i, members | {(self._names.sorted[i], value)}) for value in values)
+                    steps += len(values)
+                if pending >> i & 1:
+                    break
+            if steps > MAX_CHOICES + 20 * cap:
+                raise LimitError("the values that an object can still have are too many to be told apart", pointer=self._shape.pointer)
+        return frozenset(found)
+
+    def exists(self, at: Progress) -> bool:
+        """Whether members can be added so that the object may close.
 
         Raises:
             LimitError: there are too many ways to choose them.
         """
+        seen = at.seen
         present = seen | self.pending(seen)
         if present & ~seen & ~self._names.usable:
             return False
-        missing = [i for i in range(len(self._shape.witnesses)) if not met >> i & 1]
+        missing = [i for i in range(len(self._shape.witnesses)) if not at.met >> i & 1]
         if missing:
-            return self._meets(seen, present, count, missing)
-        return self._fits(present, count + (present & ~seen).bit_count())
+            return self._meets(seen, present, at.count, missing)
+        return self._fits(present, at.count + (present & ~seen).bit_count())
 
     # --- number of members -----------------------------------------------------------------------------------------
 

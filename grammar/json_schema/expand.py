@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
@@ -28,6 +29,9 @@ from .outline import Kinds, Outlines, Scalars
 from .pointers import ROOT
 from .shapes import ALL_SHAPES, NO_SHAPES, ArrayShape, Members, Numbers, ObjectShape, Shapes, Step, StringSet
 from .steps import Steps
+
+if TYPE_CHECKING:
+    from .extent import Extent
 
 Json = Any
 
@@ -85,6 +89,13 @@ class Expander:
     def finite_values(self, node: Node, cap: int) -> tuple[Node, ...] | None:
         """The constants that `node` consists of, None if it has arrays, objects or more than `cap` values."""
         return self._emptiness.finite_values(node, cap)
+
+    @cached_property
+    def extent(self) -> Extent:
+        """Counts the values of nodes."""
+        from .extent import Extent
+
+        return Extent(self)
 
     # --- the stack -------------------------------------------------------------------------------------------------
 
@@ -273,7 +284,7 @@ class Expander:
     def _overlap(self, kind: Kind, parts: tuple[Node, ...]) -> Generator[Node, Shapes, bool]:
         shapes = yield self.nodes.all_of(parts)
         shapes = _only(kind, shapes)
-        return (yield from self._any_open(self._emptiness.needs(shapes.arrays, shapes.objects)))
+        return (yield from self._any_open(self._roughly_needs(shapes.arrays, shapes.objects)))
 
     # --- disjunctions and negations --------------------------------------------------------------------------------
 
@@ -353,8 +364,8 @@ class Expander:
         for other in others:
             self.steps.spend(2)
             both = algebra.intersect(own, other)
-            arrays = bool(both.arrays) and (yield from self._any_open(self._emptiness.needs(both.arrays, ())))
-            objects = bool(both.objects) and (yield from self._any_open(self._emptiness.needs((), both.objects)))
+            arrays = bool(both.arrays) and (yield from self._any_open(self._roughly_needs(both.arrays, ())))
+            objects = bool(both.objects) and (yield from self._any_open(self._roughly_needs((), both.objects)))
             overlapping = replace(other, arrays=other.arrays if arrays else (), objects=other.objects if objects else ())
             if arrays or objects or self._emptiness.has_scalar(both):
                 cuts.append(algebra.subtract(own, overlapping))
@@ -362,6 +373,10 @@ class Expander:
         for cut in cuts:
             own = algebra.intersect(own, cut)
         return own
+
+    def _roughly_needs(self, arrays: Sequence[ArrayShape], objects: Sequence[ObjectShape]) -> list[list[Node]]:
+        """What one of the shapes needs to have a value, or less, without what only expanding other nodes could tell."""
+        return self._emptiness.needs([replace(shape, unique=False, repeats=False) for shape in arrays], objects)
 
     def _any_open(self, ways: list[list[Node]]) -> Generator[Node, Shapes, bool]:
         """False only if each way needs an empty node. Looks one level deep, which is where real schemas tell branches apart."""

@@ -44,6 +44,11 @@ class Interior:
         """Whether a `$ref` hides every other keyword."""
         return self.draft.ref_hides_siblings and isinstance(self.schema.get("$ref"), str)
 
+    @property
+    def is_named_document(self) -> bool:
+        """Whether this is the root of a schema with a URI, which its documents can name."""
+        return self.schema is self.document.root and bool(self.base)
+
     def has(self, keyword: str) -> bool:
         """Whether the keyword is there and means something in the draft."""
         return keyword in self.schema and self.draft.has(keyword)

@@ -48,6 +48,11 @@ class Keys(KeyAutomaton):
     def start(self) -> int:
         return self._start
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether half of the budget of a class is used up."""
+        return any(getattr(automaton, "is_worn", False) for automaton in self._classes)
+
     def _intern(self, state: _State) -> int:
         q = self._ids.get(state)
         if q is None:

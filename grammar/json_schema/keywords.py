@@ -383,9 +383,7 @@ def _check_values(keyword: str, value: Json) -> None:
         raise LimitError(f"'{keyword}' is above {MAX_COUNT}")
 
 
-def _finding(
-    keyword: str, schema: Mapping[str, Json], pointer: Pointer, draft: Draft, limits: Limits, only_ref: bool
-) -> Finding:
+def _finding(keyword: str, schema: Mapping[str, Json], pointer: Pointer, draft: Draft, limits: Limits, only_ref: bool) -> Finding:
     value = schema[keyword]
     companion = _COMPANIONS.get(keyword)
     if keyword not in KNOWN or not draft.has(keyword) or (only_ref and keyword != "$ref"):

@@ -34,11 +34,18 @@ class NameClass(NamedTuple):
 
 
 class Names:
-    """The names an object shape tells apart, and the node of each name's value. Parts are made when first asked for."""
+    """The names an object shape tells apart, and the node of each name's value. Parts are made when first asked for.
 
-    def __init__(self, expander: Expander, shape: ObjectShape):
+    Args:
+        expander: expands nodes.
+        shape: the object shape.
+        more: further names to tell apart.
+    """
+
+    def __init__(self, expander: Expander, shape: ObjectShape, more: Iterable[str] = ()):
         self._expander = expander
         self._shape = shape
+        self._more = tuple(more)
         self._nodes: dict[str, Node] = {}
 
     @cached_property
@@ -50,7 +57,7 @@ class Names:
     def mentioned(self) -> tuple[str, ...]:
         """All names that the schema mentions: the declared ones first."""
         shape = self._shape
-        names = dict.fromkeys((*self.ordered, *shape.required))
+        names = dict.fromkeys((*self.ordered, *shape.required, *self._more))
         for name, needed in shape.dependencies:
             names.update(dict.fromkeys((name, *sorted(needed))))
         return tuple(names)

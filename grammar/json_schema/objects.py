@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..machine import ObjectFrame, Transition
-from ..machine_layout import CLASS_BASE
+from ..machine_layout import CLASS_BASE, OBJECT_AFTER
 from ..regex import Language
-from .completion import Completion
+from .completion import Completion, Ending, Progress
 from .key_order import KeyOrder
 from .keys import Keys
 from .names import Names, ones
 from .nodes import Node
 from .shapes import ObjectShape
+from .values import Value
 
 if TYPE_CHECKING:
     from .compile import SchemaCompiler
+
+Rivals = tuple[Value, ...]  # oldest first
 
 
 class _KeyStart(NamedTuple):
@@ -31,16 +34,22 @@ class _At(NamedTuple):
     """Progress through an object.
 
     Attributes:
-        seen: bit set of the names seen, by sorted order.
-        count: members so far, held at the point from which more change nothing.
-        met: bit set of witnesses found.
+        progress: what has been seen.
         sequences: bit set of the orders that the names seen keep.
+        rivals: objects that this one must not be and still agrees with.
     """
 
-    seen: int
-    count: int
-    met: int
+    progress: Progress
     sequences: int
+    rivals: Rivals = ()
+
+
+class _Way(NamedTuple):
+    """What the value of a member may be, and where it leads. `after` has the rivals that have such a member, of any value."""
+
+    node: Node
+    unlike: tuple[Value, ...]
+    after: _At
 
 
 class ObjectFrames:
@@ -50,21 +59,23 @@ class ObjectFrames:
         compiler: makes values of nodes.
         shape: the object shape.
         any_order: names may come in every order and every spelling, else as `KeyOrder.of_schema` says and without needless escapes.
+        more: names of rivals that the shape does not tell apart itself.
     """
 
-    def __init__(self, compiler: SchemaCompiler, shape: ObjectShape, *, any_order: bool):
+    def __init__(self, compiler: SchemaCompiler, shape: ObjectShape, *, any_order: bool, more: Sequence[str] = ()):
         self._compiler = compiler
         self._shape = shape
-        self._names = names = Names(compiler.expander, shape)
+        self.names = names = Names(compiler.expander, shape, more)
         self._tidy = not any_order
         self._order = KeyOrder() if any_order else KeyOrder.of_schema(names, shape)
         self._completion = Completion(compiler.expander, shape, names)
         self._frames: dict[_At, int] = {}
+        self._known_endings: dict[Progress, frozenset[Ending] | int] = {}  # an int: there are more
 
     @cached_property
     def _key_start(self) -> _KeyStart:
         machine, limits = self._compiler.machine, self._compiler.expander.limits
-        live, classes, names = self._names.live_classes, self._names.classes, self._names.sorted
+        live, classes, names = self.names.live_classes, self.names.classes, self.names.sorted
         if live and any(c.language is not None for c in classes):
             automata = [
                 (Language.anything() if c.language is None else c.language).automaton(limits) if live >> j & 1 else None
@@ -80,10 +91,17 @@ class ObjectFrames:
         trie = machine.new_names(names, tidy=self._tidy, escapes=lambda lo, hi, depth: lowering.escape(keys.within(lo, hi, depth)))
         return _KeyStart(others, trie)
 
-    def start(self) -> int:
-        return self._frame(_At(0, 0, 0, self._order.all_open))
+    def start(self, rivals: Rivals = ()) -> int:
+        return self.frame(self._start(rivals))
 
-    def _frame(self, at: _At) -> int:
+    def differs(self, rivals: Rivals) -> bool:
+        """Whether some object of the shape is none of the rivals."""
+        return self._may_differ(self._start(rivals))
+
+    def _start(self, rivals: Rivals) -> _At:
+        return _At(Progress(), self._order.all_open, rivals)
+
+    def frame(self, at: _At) -> int:
         frame = self._frames.get(at)
         if frame is None:
             frame = self._compiler.machine.new_frame(lambda: self._make(at), lambda outcome: self._on_key(at, outcome))
@@ -93,60 +111,91 @@ class ObjectFrames:
     # --- what may come ---------------------------------------------------------------------------------------------
 
     def _make(self, at: _At) -> ObjectFrame:
-        shape = self._shape
-        pending = self._completion.pending(at.seen)
-        can_close = not pending and at.count >= shape.low and at.met == (1 << len(shape.witnesses)) - 1
-        declared, classes = self._allowed(at, pending)
+        num_seen = at.progress.seen.bit_count()
+        can_close = self._completion.is_complete(at.progress) and not any(len(rival.data) == num_seen for rival in at.rivals)
+        declared, classes = self._allowed(at)
         key_row, names = self._key_start if declared or classes else _KeyStart(None, None)
-        return ObjectFrame(can_close, key_row, classes, declared, len(self._names.sorted), names)
+        return ObjectFrame(can_close, key_row, classes, declared, len(self.names.sorted), names)
 
-    def _allowed(self, at: _At, pending: int) -> tuple[int, int]:
+    def _allowed(self, at: _At) -> tuple[int, int]:
         """Bit sets of the names and of the classes that may come."""
-        shape, names, complete = self._shape, self._names, self._order.is_complete(at.seen)
-        if shape.high is not None and at.count >= shape.high:
-            return 0, 0
-        declared = names.usable & ~at.seen & ~self._order.held_back(at.seen, at.sequences)
-        classes = sum(1 << j for j, c in enumerate(names.classes) if complete or c.invited) & names.live_classes
-        if self._completion.is_counted:
-            if shape.high is not None and at.count + pending.bit_count() >= shape.high:
-                return declared & pending, 0
-            return declared, classes
-        declared = sum(1 << i for i in ones(declared) if self._ways(at, i))
-        return declared, sum(1 << j for j in ones(classes) if self._ways(at, CLASS_BASE + j))
+        seen = at.progress.seen
+        declared, classes = self._completion.outcomes(at.progress)
+        declared &= ~self._order.held_back(seen, at.sequences)
+        if not self._order.is_complete(seen):
+            classes &= sum(1 << j for j, c in enumerate(self.names.classes) if c.invited)
+        if at.rivals:
+            declared = sum(1 << i for i in ones(declared) if self._ways(at, i))
+        return declared, classes
 
-    def _after(self, at: _At, outcome: int) -> _At:
-        """Progress after a key, before witnesses are counted."""
-        shape = self._shape
-        limit = shape.high if shape.high is not None else shape.low
-        count = min(at.count + 1, limit)
-        if outcome >= CLASS_BASE:
-            return at._replace(count=count)
-        sequences = self._order.after(at.seen, at.sequences, outcome)
-        return at._replace(seen=at.seen | 1 << outcome, count=count, sequences=sequences)
-
-    def _ways(self, at: _At, outcome: int) -> list[tuple[Node, _At]]:
-        """Value node and progress after it, for each set of witnesses that the member may stand for."""
-        names, completion = self._names, self._completion
-        after = self._after(at, outcome)
-        missing = [i for i in range(len(self._shape.witnesses)) if not at.met >> i & 1]
-        if outcome >= CLASS_BASE:
-            j = outcome - CLASS_BASE
-            node = names.classes[j].node
-            eligible = [i for i in missing if names.witness_class(i, j)]
-        else:
-            node = names.node(names.sorted[outcome])
-            eligible = [i for i in missing if completion.is_witness(outcome, i)]
-        ways: list[tuple[Node, _At]] = []
-        for size in range(len(eligible) + 1):
-            for chosen in combinations(eligible, size):
-                value, met = node, at.met
-                for i in chosen:
-                    value, met = names.witness_node(i, value), met | 1 << i
-                reached = after._replace(met=met)
-                inhabited = not chosen or self._compiler.expander.inhabited(value)
-                if inhabited and completion.exists(reached.seen, reached.count, reached.met):
-                    ways.append((value, reached))
+    def _ways(self, at: _At, outcome: int) -> list[_Way]:
+        sequences, rivals = at.sequences, Rivals()
+        if outcome < CLASS_BASE:
+            sequences = self._order.after(at.progress.seen, sequences, outcome)
+            name = self.names.sorted[outcome]
+            rivals = tuple(rival for rival in at.rivals if name in rival.data)
+        ways: list[_Way] = []
+        for node, progress in self._completion.ways(at.progress, outcome):
+            after = _At(progress, sequences, rivals)
+            unlike = self._equal_for_sure(after, self.names.sorted[outcome]) if rivals else ()
+            if self._compiler.extent.exceeds(node, unlike):
+                ways.append(_Way(node, unlike, after))
         return ways
 
     def _on_key(self, at: _At, outcome: int) -> Transition:
-        return [(self._compiler.value(node), self._frame(after)) for node, after in self._ways(at, outcome)]
+        return [(self._compiler.value(way.node, way.unlike), self._frame_behind(way, outcome)) for way in self._ways(at, outcome)]
+
+    def _frame_behind(self, way: _Way, outcome: int) -> int:
+        if not way.after.rivals:
+            return self.frame(way.after)
+        return ~self._compiler.question(_MemberQuestion(self, way.after, self.names.sorted[outcome], way.unlike))
+
+    # --- rivals ----------------------------------------------------------------------------------------------------
+
+    def _may_differ(self, at: _At) -> bool:
+        """Whether the object can be finished as none of the rivals."""
+        if not at.rivals:
+            return True
+        endings = self._endings(at.progress, len(at.rivals))
+        if endings is None:
+            return True
+        seen = frozenset(self.names.sorted[i] for i in ones(at.progress.seen))
+        return not endings <= {_ending(rival, seen) for rival in at.rivals}
+
+    def _equal_for_sure(self, after: _At, name: str) -> tuple[Value, ...]:
+        """Values of the member `name` with which the object could only become one of the rivals."""
+        if self._endings(after.progress, len(after.rivals)) is None:
+            return ()
+        groups: dict[Value, list[Value]] = {}
+        for rival in after.rivals:
+            groups.setdefault(rival.data[name], []).append(rival)
+        return tuple(value for value, group in groups.items() if not self._may_differ(after._replace(rivals=tuple(group))))
+
+    def _endings(self, progress: Progress, cap: int) -> frozenset[Ending] | None:
+        """All ways to finish the object, None when there are more than `cap`."""
+        known = self._known_endings.get(progress)
+        if known is None or (isinstance(known, int) and known < cap):
+            cap = 1 << cap.bit_length()  # so that it is asked for again only where there are twice as many rivals
+            endings = self._completion.endings(progress, cap, self._compiler.extent.finite)
+            known = self._known_endings[progress] = cap if endings is None else endings
+        return None if isinstance(known, int) else known
+
+
+class _MemberQuestion(NamedTuple):
+    """Which rivals an object still agrees with, given the value of its last member."""
+
+    frames: ObjectFrames
+    after: _At
+    name: str
+    unlike: tuple[Value, ...]
+
+    def answer(self, value: Value | None) -> tuple[int, int]:
+        rivals = tuple(rival for rival in self.after.rivals if rival.data[self.name] is value)
+        return OBJECT_AFTER, self.frames.frame(self.after._replace(rivals=rivals))
+
+    def candidates(self) -> Iterable[Value]:
+        return (rival.data[self.name] for rival in self.after.rivals)
+
+
+def _ending(rival: Value, seen: frozenset[str]) -> Ending:
+    return frozenset((name, value) for name, value in rival.data.items() if name not in seen)

@@ -77,9 +77,10 @@ class PlainDigits:
 
 
 class TidyIntegers:
-    """Spellings of a set of integers without exponent, without `-0`, and with nothing but zeros behind a point.
+    """Spellings of a set of integers without exponent, without `-0`, and with at most one zero behind a point.
 
-    What a model writes: after `1.` it can only go on to `1.0`, where the full language would lead it into `1.5e1`.
+    What a model writes: after `1.` it can only go on to `1.0`, where the full language would lead it into `1.5e1`, or into zeros
+    without end.
 
     Args:
         integers: automaton of the set.
@@ -92,19 +93,58 @@ class TidyIntegers:
 
     @property
     def start(self) -> int:
-        return 2 * self._integers.start
+        return 3 * self._integers.start
 
     def accepting(self, q: int) -> bool:
-        return self._integers.accepting(q >> 1)
+        inner, part = divmod(q, 3)
+        return part != _AT_POINT and self._integers.accepting(inner)
 
     def edges(self, q: int) -> tuple[Edge, ...]:
-        inner, behind_point = q >> 1, q & 1
-        if behind_point:
-            return tuple((0x30, 0x30, 2 * t + 1) for lo, _, t in self._integers.edges(inner) if lo == 0x30)
-        digits = [(lo, hi, 2 * t) for lo, hi, t in self._plain.edges(inner)]
+        inner, part = divmod(q, 3)
+        if part == _BEHIND_ZERO:
+            return ()
+        if part == _AT_POINT:
+            return tuple((0x30, 0x30, 3 * t + _BEHIND_ZERO) for lo, _, t in self._integers.edges(inner) if lo == 0x30)
+        digits = [(lo, hi, 3 * t) for lo, hi, t in self._plain.edges(inner)]
         if self._integers.accepting(inner):
-            digits += [(lo, hi, 2 * t + 1) for lo, hi, t in self._integers.edges(inner) if lo == ord(".")]
+            digits += [(lo, hi, 3 * t + _AT_POINT) for lo, hi, t in self._integers.edges(inner) if lo == ord(".")]
         return tuple(sorted(digits))
+
+    def universal(self, q: int) -> bool:
+        return False
+
+    def tail_count(self, q: int, cap: int) -> int | None:
+        return None
+
+
+_AT_POINT, _BEHIND_ZERO = 1, 2  # parts of a state of TidyIntegers; 0: before the point
+
+
+class NonzeroNumber:
+    """Spellings of every number but zero (RFC 8259 section 6), with exponents of any length."""
+
+    start = 0
+    _DIGIT, _ONE_TO_NINE, _E = ((0x30, 0x39),), ((0x31, 0x39),), ((0x45, 0x45), (0x65, 0x65))
+    # state: ((characters, target), ...); a number whose digits so far are zeros is apart from others
+    _STATES = (
+        ((((0x2D, 0x2D),), 1), (((0x30, 0x30),), 2), (_ONE_TO_NINE, 3)),
+        ((((0x30, 0x30),), 2), (_ONE_TO_NINE, 3)),
+        ((((0x2E, 0x2E),), 4),),
+        ((((0x2E, 0x2E),), 5), (_DIGIT, 3), (_E, 7)),
+        ((((0x30, 0x30),), 4), (_ONE_TO_NINE, 6)),
+        ((_DIGIT, 6),),
+        ((_DIGIT, 6), (_E, 7)),
+        ((((0x2B, 0x2B), (0x2D, 0x2D)), 8), (_DIGIT, 9)),
+        ((_DIGIT, 9),),
+        ((_DIGIT, 9),),
+    )
+    _COMPLETE = (3, 6, 9)
+
+    def accepting(self, q: int) -> bool:
+        return q in self._COMPLETE
+
+    def edges(self, q: int) -> tuple[Edge, ...]:
+        return tuple(sorted((lo, hi, target) for chars, target in self._STATES[q] for lo, hi in chars))
 
     def universal(self, q: int) -> bool:
         return False

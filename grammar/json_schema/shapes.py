@@ -133,6 +133,7 @@ class ArrayShape:
     high: int | None = None
     contains: tuple[Contains, ...] = ()
     unique: bool = False
+    repeats: bool = False  # some two items are equal
     pointer: Pointer = field(default=ROOT, compare=False)
 
     def item(self, index: int) -> Node:

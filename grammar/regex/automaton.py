@@ -38,6 +38,11 @@ class RegexAutomaton:
         """How many states have been met so far."""
         return len(self._nodes)
 
+    @property
+    def is_worn(self) -> bool:
+        """Whether half of its budget is used up, so that others should rather have a new one."""
+        return self._budget.is_half_spent
+
     def accepting(self, q: int) -> bool:
         return self._nodes[q].nullable
 

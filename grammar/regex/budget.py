@@ -25,6 +25,10 @@ class Budget:
         self.steps_left = limits.max_steps
         self.states_left = limits.max_states
 
+    @property
+    def is_half_spent(self) -> bool:
+        return 2 * self.steps_left < self.limits.max_steps or 2 * self.states_left < self.limits.max_states
+
     def spend(self, steps: int) -> None:
         self.steps_left -= steps
         if self.steps_left < 0:

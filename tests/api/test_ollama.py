@@ -127,7 +127,7 @@ def test_bad_bodies(path: str, body: dict[str, Any], given: dict[str, Any], says
     ("path", "given", "says_so"),
     [
         ("/api/chat", {"tools": [{"type": "function"}]}, "tools"),
-        ("/api/chat", {"messages": [{"role": "tool", "content": "x"}]}, "tool"),
+        ("/api/chat", {"messages": [{"role": "user", "content": "x", "tool_name": "f"}]}, "tool_name"),
         ("/api/chat", {"messages": [{"role": "user", "content": "x", "images": ["aaaa"]}]}, "images"),
         ("/api/generate", {"context": [1]}, "context"),
         ("/api/generate", {"suffix": "x"}, "suffix"),
@@ -200,7 +200,7 @@ def test_models(client: ollama.Client):
     assert listed[0].size and listed[0].details and listed[0].details.format == "gguf"
     shown = client.show("small")
     assert shown.template and shown.modelinfo and shown.modelinfo["general.parameter_count"] > 1e8
-    assert shown.capabilities == ["completion"]
+    assert shown.capabilities == ["completion", "tools"]
     assert client.ps().models[0].model == "small"
 
 

@@ -154,7 +154,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"input": [{"role": "user", "contnt": "x"}]}, "input[0].contnt"),
     ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]}, "input[0].content[0]"),
     ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0]"),
-    ({"input": [{"type": "reasoning", "summary": []}]}, "input[0].type"),
+    ({"input": [{"type": "web_search_call", "id": "w"}]}, "input[0].type"),
     ({"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
     ({"input": "x", "conversation": "c"}, "conversation"),
     ({"input": "x", "store": True}, "store"),

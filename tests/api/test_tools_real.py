@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
+import ollama
 import openai
 import pytest
 from api_processes import API_KEY, Server
@@ -85,6 +86,54 @@ def test_a_call_or_the_final_schema(client: openai.OpenAI):
             check(call.function.name, call.function.arguments)
     else:
         jsonschema.validate(json.loads(choice.message.content or ""), final)
+
+
+FLAT: list[Any] = [{"type": "function", **tool["function"]} for tool in TOOLS]
+RESPONSE: dict[str, Any] = {"model": "small", "tools": FLAT, "max_output_tokens": 120, "temperature": 0, "parallel_tool_calls": False}
+
+
+def test_calls_in_responses_and_their_events(client: openai.OpenAI):
+    whole = client.responses.create(input=TALK, tool_choice="required", **RESPONSE)
+    (call,) = whole.output
+    assert call.type == "function_call" and whole.status == "completed"
+    check(call.name, call.arguments)
+    with client.responses.stream(input=TALK, tool_choice="required", **RESPONSE) as stream:
+        found = list(stream)
+        (streamed,) = stream.get_final_response().output
+    assert streamed.type == "function_call" and (streamed.name, streamed.arguments) == (call.name, call.arguments)
+    pieces = [event.delta for event in found if event.type == "response.function_call_arguments.delta"]
+    assert "".join(pieces) == call.arguments and len(pieces) > 1
+    result: Any = {"type": "function_call_output", "call_id": call.call_id, "output": '{"sky": "clear"}'}
+    answer = client.responses.create(input=[*TALK, *whole.output, result], **RESPONSE)
+    assert answer.status in ("completed", "incomplete") and answer.output
+
+
+def get_weather(city: str, days: int) -> str:
+    """The weather of a city
+
+    Args:
+        city: its name
+        days: how many days ahead
+    """
+    return f"{city}: clear for {days} days"
+
+
+def test_calls_in_ollama(server: Server):
+    options = {"temperature": 0, "num_predict": 120}
+    with ollama.Client(host=server.url, headers={"authorization": f"Bearer {API_KEY}"}, timeout=120) as made:
+        told = [*TALK, {"role": "system", "content": "Answer with a call."}]
+        answer = made.chat("small", told, tools=[get_weather], options=options)
+        pieces = list(made.chat("small", told, tools=[get_weather], options=options, stream=True))
+        calls = [call.function for call in answer.message.tool_calls or ()]
+        assert [call.function for piece in pieces for call in piece.message.tool_calls or ()] == calls
+        for call in calls:
+            assert isinstance(call.arguments["city"], str) and isinstance(call.arguments["days"], int)
+        done = ollama.Message(role="tool", content="clear", tool_name="get_weather")
+        earlier = ollama.Message.ToolCall(
+            function=ollama.Message.ToolCall.Function(name="get_weather", arguments={"city": "Paris", "days": 3})
+        )
+        talk = [*TALK, ollama.Message(role="assistant", content="", tool_calls=[earlier]), done]
+        assert made.chat("small", talk, tools=[get_weather], options=options).done
 
 
 def test_a_structural_tag_with_a_token_budget(client: openai.OpenAI):

@@ -34,6 +34,7 @@ from formcast.engine.scheduler import Chunk, StepPlan
 SIZES: dict[str, Any] = {"vocab_size": 97, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 2, "initializer_range": 0.3}
 HEADS: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2}
 WINDOW: dict[str, Any] = {"sliding_window": 20}
+HALF_ROTARY = {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5}
 EXPERTS: dict[str, Any] = {"num_experts_per_tok": 2}
 CONFIGS = {
     "llama": LlamaConfig(**SIZES, **HEADS),
@@ -46,14 +47,14 @@ CONFIGS = {
     "olmo2": Olmo2Config(**SIZES, **HEADS, pad_token_id=0),
     "gpt neox": GPTNeoXConfig(**SIZES, num_attention_heads=4),
     "gpt2": GPT2Config(vocab_size=97, n_embd=48, n_layer=2, n_head=4, n_positions=128, initializer_range=0.3),
-    "stablelm": StableLmConfig(**SIZES, **HEADS, partial_rotary_factor=0.5, use_qkv_bias=True),
+    "stablelm": StableLmConfig(**SIZES, **HEADS, use_qkv_bias=True, rope_parameters=HALF_ROTARY),
     "falcon": FalconConfig(vocab_size=97, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, initializer_range=0.3),
     "falcon, grouped": FalconConfig(
         vocab_size=97, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2, new_decoder_architecture=True
     ),
     "granite": GraniteConfig(**SIZES, **HEADS, attention_multiplier=0.3, residual_multiplier=0.7, logits_scaling=2.0),
     "mixtral": MixtralConfig(**SIZES, **HEADS, **EXPERTS, num_local_experts=4),
-    "qwen3 moe": Qwen3MoeConfig(**SIZES, **HEADS, **EXPERTS, head_dim=12, num_experts=4, moe_intermediate_size=32, norm_topk_prob=True),
+    "qwen3 moe": Qwen3MoeConfig(**SIZES, **HEADS, **EXPERTS, num_experts=4, moe_intermediate_size=32, norm_topk_prob=True),
 }
 falcon.register()
 LENGTHS = (45, 7, 60, 33)

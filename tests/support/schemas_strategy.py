@@ -57,6 +57,7 @@ def _extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             "maxItems": st.integers(1, 3),
             "contains": inner,
             "maxContains": st.integers(1, 2),
+            "uniqueItems": st.booleans(),
         },
     )
     distinct = st.fixed_dictionaries(

@@ -30,7 +30,7 @@ Body = TypeVar("Body", bound=OllamaBody)
 class OllamaRoutes:
     def __init__(self, service: Service):
         self._service = service
-        self._converter = OllamaConverter(service.llm.runtime)
+        self._converter = OllamaConverter(service.llm.runtime, service.conversations)
 
     def routes(self) -> list[Route]:
         return [
@@ -57,7 +57,12 @@ class OllamaRoutes:
     ) -> Response:
         body = await self._service.read(request, kind)
         jobs = await self._service.jobs(convert, body)
-        writer = make_writer(model=body.model, token_bytes=self._service.llm.runtime.token_bytes)
+        make_reader = jobs[0].make_reader if jobs else None
+        writer = make_writer(
+            model=body.model,
+            token_bytes=self._service.llm.runtime.token_bytes,
+            reader=None if make_reader is None else make_reader(),
+        )
         if not jobs:
             return json_response(writer.loaded())
         return await self._service.answer(request, jobs, writer, stream=body.stream is not False, dialect=OLLAMA)
@@ -76,7 +81,8 @@ class OllamaRoutes:
             raise ApiError(400, "'model' is needed", param="model", code="missing_value")
         self._service.model_name(body.model or body.name)
         template = self._service.llm.runtime.model.chat_template
-        return json_response(description(await self._info(), getattr(template, "source", "")))
+        thinks = self._service.conversations.thinks
+        return json_response(description(await self._info(), getattr(template, "source", ""), thinks=thinks))
 
     async def version(self, request: Request) -> Response:
         return json_response({"version": __version__})

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...openai.answer_writer import AnswerChatWriter
 from ...openai.protocol import ChatCompletionBody, CompletionBody, GenerationBody
 from ...openai.responses_body import ResponsesBody
 from ...openai.responses_writer import ResponsesWriter
-from ...openai.tool_writer import ToolChatWriter
 from ...openai.writers import ChatWriter, CompletionWriter
 from ..dialects import responses_dialect
 from ..responses import json_response
@@ -36,7 +36,10 @@ class OpenAIRoutes:
         body = await service.read(request, ChatCompletionBody)
         jobs = await service.jobs(service.converter.chat, body)
         shared, make_reader = self._shared(body, jobs[0].job_id), jobs[0].make_reader
-        writer = ChatWriter(**shared) if make_reader is None else ToolChatWriter(make_reader=make_reader, **shared)
+        if make_reader is None:
+            writer = ChatWriter(**shared)
+        else:
+            writer = AnswerChatWriter(make_reader=make_reader, include_reasoning=body.include_reasoning is not False, **shared)
         return await service.answer(request, jobs, writer, stream=bool(body.stream))
 
     async def completions(self, request: Request) -> Response:
@@ -55,6 +58,7 @@ class OpenAIRoutes:
             object_id=jobs[0].job_id,
             model=service.model_name(body.model),
             token_bytes=service.llm.runtime.token_bytes,
+            reader=None if jobs[0].make_reader is None else jobs[0].make_reader(),
         )
         return await service.answer(request, jobs, writer, stream=bool(body.stream), dialect=responses_dialect(writer.error))
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import torch
 import triton
 import triton.language as tl
+from triton.runtime.interpreter import InterpretedFunction
 
 from .layout import AttentionBatch, AttentionScale, LayerCache
 
@@ -154,7 +155,7 @@ def attend(queries: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scal
 
 def _dot_type(stored: torch.dtype) -> tl.dtype:
     """In what products are formed, always summed in float32. The interpreter would multiply the bits of bfloat16."""
-    if triton.knobs.runtime.interpret or stored == torch.float32:
+    if isinstance(attend_kernel, InterpretedFunction) or stored == torch.float32:
         return tl.float32
     return tl.bfloat16 if stored == torch.bfloat16 else tl.float16
 

@@ -30,23 +30,24 @@ _TOLERANCES = {torch.float32: 1e-4, torch.bfloat16: 5e-2}
 """Largest difference of a fused layer, as a share of the largest value, by the type of the weights. Others are not fused."""
 
 
-def fuse(module: torch.nn.Module, *, quantization: Quantization | None = None) -> int:
+def fuse(module: torch.nn.Module, *, quantization: Quantization = "none", must_quantise: bool = True) -> int:
     """Fuses the layers of a causal language model that match a pattern, and then its head; returns the number of layers.
 
     Layers are fused one after the other, and at most one of them is held twice.
 
     Args:
         module: of transformers, loaded with our attention, in eval mode, without gradients. Off the CPU it stays as it is.
-        quantization: of the weights of all layers and of the head.
+        quantization: of the weights of all fused layers and of the head.
+        must_quantise: whether layers that can't be fused may stay as they are, though the others are quantised.
 
     Raises:
-        UnsupportedModel: quantisation is asked for, but not every layer can be fused.
+        UnsupportedModel: quantisation must be, but not every layer can be fused.
     """
     places = _decoder_layers(module)
     traces = _trace(module, places) if places else []
     verdicts: dict[Hashable, bool] = {}
     num_fused = sum(_fuse_layer(place, trace, quantization, verdicts) for place, trace in zip(places, traces, strict=True))
-    if quantization is not None and (num_fused == 0 or num_fused < len(places)):
+    if quantization != "none" and must_quantise and (num_fused == 0 or num_fused < len(places)):
         raise UnsupportedModel(f"{quantization}: the layers of {type(module).__name__} cannot be quantised on this device")
     if num_fused:
         _fuse_head(module, quantization)
@@ -125,7 +126,7 @@ def _trace(module: torch.nn.Module, places: list[_Place]) -> list[_Trace | None]
 
 
 @torch.inference_mode()
-def _fuse_layer(place: _Place, trace: _Trace | None, quantization: Quantization | None, verdicts: dict[Hashable, bool]) -> bool:
+def _fuse_layer(place: _Place, trace: _Trace | None, quantization: Quantization, verdicts: dict[Hashable, bool]) -> bool:
     """Replaces a layer if it can be; the verdicts are those of the kinds met so far."""
     if trace is None or len(trace.attention) != 1:
         return False
@@ -142,16 +143,16 @@ def _fuse_layer(place: _Place, trace: _Trace | None, quantization: Quantization 
 
 def _verify(layer: torch.nn.Module, parts: LayerParts, trace: _Trace) -> bool:
     with attending(_TracedStep()):
-        actual = _layer(parts, trace, None)(trace.hidden_states, **trace.keywords)
+        actual = _layer(parts, trace, "none")(trace.hidden_states, **trace.keywords)
     if _close(actual, trace.result):
         return True
     _log.warning("a %s is not fused: it computes something else than is known of its class", type(layer).__name__)
     return False
 
 
-def _layer(parts: LayerParts, trace: _Trace, quantization: Quantization | None) -> FusedDecoderLayer:
+def _layer(parts: LayerParts, trace: _Trace, quantization: Quantization) -> FusedDecoderLayer:
     layer, scale = trace.attention[0]
-    linear = RowLinear if quantization is None else Int8Linear
+    linear = RowLinear if quantization == "none" else Int8Linear
     return FusedDecoderLayer(parts.design, parts.weights, layer=layer, scale=scale, linear=linear)
 
 
@@ -161,10 +162,10 @@ def _close(actual: torch.Tensor, expected: torch.Tensor) -> bool:
 
 
 @torch.inference_mode()
-def _fuse_head(module: Any, quantization: Quantization | None) -> None:
+def _fuse_head(module: Any, quantization: Quantization) -> None:
     head = module.get_output_embeddings()
     if type(head) is not torch.nn.Linear or head.bias is not None:
         return
     weights = LinearWeights(head.weight.data, None)
-    linear = RowLinear(weights) if quantization is None else Int8Linear(weights)
+    linear = RowLinear(weights) if quantization == "none" else Int8Linear(weights)
     module.set_output_embeddings(Head(linear, head.weight.dtype))

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from formcast import Vocabulary, compile_grammar
+from formcast.api.answers.forms import AnswerForm, AnswerForms, Asked
+from formcast.api.answers.reader import Answer, AnswerReader
+from formcast.api.constraints import Constraint, of_schema
 from formcast.api.tools.formats import FORMATS, format_of_template
-from formcast.api.tools.reader import Answer, AnswerReader
 from formcast.api.tools.tool import Tool, ToolChoice, ToolError
-from formcast.api.tools.use import ToolUse, ToolUses
-from formcast.grammar.structural_tag import JsonSchema
 
 CITY = {
     "type": "object",
@@ -41,8 +41,17 @@ STOP = ("stop", "{}")
 AUTO, REQUIRED = ToolChoice(), ToolChoice(mode="required")
 
 
-def use(name: str, choice: ToolChoice = AUTO, tools: Sequence[Tool] = TOOLS, final: Any = None) -> ToolUse:
-    return ToolUses().use(FORMATS[name], tools, choice, final)
+class Used:
+    """The form of an answer, with what each test asks of it."""
+
+    def __init__(self, form: AnswerForm):
+        assert form.constraint is not None and form.make_reader is not None
+        self.grammar = form.constraint.grammar
+        self.reader = form.make_reader
+
+
+def use(name: str, choice: ToolChoice = AUTO, tools: Sequence[Tool] = TOOLS, final: Constraint | None = None) -> Used:
+    return Used(AnswerForms(FORMATS[name]).form(Asked(tools=tools, choice=choice, constraint=final)))
 
 
 def read(reader: AnswerReader, text: str, sizes: Sequence[int] = (1000,)) -> Answer:
@@ -64,7 +73,7 @@ def calls_in(answer: Answer) -> list[tuple[str, str]]:
 def test_what_is_written_is_admitted_and_read_back(name: str, calls: list[tuple[str, str]], choice: ToolChoice):
     used = use(name, choice)
     text = FORMATS[name].written_calls(calls)
-    assert used.constraint.grammar.accepts(text)
+    assert used.grammar.accepts(text)
     rng = random.Random(len(text))
     for sizes in ([1], [2, 5], [rng.randint(1, 9) for _ in range(20)], [1000]):
         answer = read(used.reader(), text, sizes)
@@ -77,8 +86,8 @@ def test_what_is_written_is_admitted_and_read_back(name: str, calls: list[tuple[
 def test_a_plain_answer_is_content(name: str):
     used = use(name)
     for text in ("It is sunny.\n", "", "  a < b [1] {2}", '{"city": "Rome"}'):
-        assert used.constraint.grammar.accepts(text)
-        assert not use(name, REQUIRED).constraint.grammar.accepts(text)
+        assert used.grammar.accepts(text)
+        assert not use(name, REQUIRED).grammar.accepts(text)
         for size in (1, 3, 100):
             assert read(used.reader(), text, [size]) == Answer(content=text or None)
 
@@ -105,30 +114,29 @@ def test_text_around_calls(name: str):
 )
 def test_calls_that_do_not_obey_their_tool(name: str, bad: tuple[str, str]):
     text = FORMATS[name].written_calls([bad])
-    assert not use(name, REQUIRED).constraint.grammar.accepts(text)
+    assert not use(name, REQUIRED).grammar.accepts(text)
     if bad[0] != "unknown":
-        assert not use(name).constraint.grammar.accepts(text)
+        assert not use(name).grammar.accepts(text)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_choices(name: str):
     written = FORMATS[name].written_calls
-    named = use(name, ToolChoice(mode="required", name="get_time")).constraint.grammar
+    named = use(name, ToolChoice(mode="required", name="get_time")).grammar
     assert named.accepts(written([TIME]))
     assert not named.accepts(written([STOP])) and not named.accepts(written([TIME, TIME]))
     for mode in ("auto", "required"):
-        single = use(name, ToolChoice(mode=mode, parallel=False)).constraint.grammar
+        single = use(name, ToolChoice(mode=mode, parallel=False)).grammar
         assert single.accepts(written([TIME]))
         assert not single.accepts(written([TIME, STOP]))
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_an_answer_is_a_call_or_the_final_schema(name: str):
-    final = JsonSchema(
-        json_schema={"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"], "additionalProperties": False}
-    )
+    schema = {"type": "object", "properties": {"ok": {"type": "boolean"}}, "required": ["ok"], "additionalProperties": False}
+    final = of_schema(schema, field="response_format")
     used = use(name, final=final)
-    grammar = used.constraint.grammar
+    grammar = used.grammar
     assert grammar.accepts('{"ok": true}') and grammar.accepts(FORMATS[name].written_calls([TIME]))
     assert not grammar.accepts("It is sunny.") and not grammar.accepts('{"ok": 1}')
     assert read(used.reader(), '{"ok": true}', [1]) == Answer(content='{"ok": true}')
@@ -138,7 +146,7 @@ def test_an_answer_is_a_call_or_the_final_schema(name: str):
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "pythonic"])
 def test_a_tool_that_is_not_strict_takes_any_object(name: str):
     loose = [Tool(name="get_weather", parameters=CITY)]
-    grammar = use(name, REQUIRED, loose).constraint.grammar
+    grammar = use(name, REQUIRED, loose).grammar
     assert grammar.accepts(FORMATS[name].written_calls([("get_weather", '{"x": [1]}')]))
     assert not grammar.accepts(FORMATS[name].written_calls([("get_weather", "[1]")]))
 
@@ -148,7 +156,7 @@ def test_arguments_of_pythonic_calls_are_composed():
     answer = read(used.reader(), '[get_weather(city="a, b=)]", days=2), stop()]', [1])
     assert calls_in(answer) == [("get_weather", '{"city": "a, b=)]", "days": 2}'), STOP]
     optional = Tool(name="f", strict=True, parameters={"type": "object", "properties": {"a": {}, "b": {}, "c": {}}, "required": ["b"]})
-    grammar = use("pythonic", REQUIRED, [optional]).constraint.grammar
+    grammar = use("pythonic", REQUIRED, [optional]).grammar
     assert all(grammar.accepts(f"[f({given})]") for given in ("b=1", "a=1, b=2", "b=1, c=[]", 'a=null, b="", c={"x": 1}'))
     assert not any(grammar.accepts(f"[f({given})]") for given in ("", "a=1", "b=1, a=1", "b=1,c=2", "a=1, c=1"))
 
@@ -157,10 +165,10 @@ def test_a_token_begins_calls_where_the_vocabulary_has_one():
     pieces: list[bytes | None] = [None, None, *(bytes((b,)) for b in range(256))]
     for name, token in (("mistral", "[TOOL_CALLS]"), ("llama3_json", "<|python_tag|>")):
         vocabulary = Vocabulary(pieces, [0], special_tokens={token: 1})
-        used = ToolUses(vocabulary).use(FORMATS[name], TOOLS, AUTO)
+        used = Used(AnswerForms(FORMATS[name], vocabulary).form(Asked(tools=TOOLS)))
         text = FORMATS[name].written_calls([TIME, WEATHER]).removeprefix("[TOOL_CALLS]")
         tokens = [1, *(byte + 2 for byte in text.encode())]
-        cursor = compile_grammar(used.constraint.grammar, vocabulary).cursor()
+        cursor = compile_grammar(used.grammar, vocabulary).cursor()
         assert all(cursor.advance(token) for token in tokens) and cursor.accepting
         reader = used.reader()
         deltas = [delta for token in (*tokens, 0) for delta in reader.feed("", [token])]

@@ -136,6 +136,7 @@ def test_what_matches_no_pattern_stays_as_it_is(config):
     assert [type(part) for part in module.modules()] == before
     with pytest.raises(UnsupportedModel, match="int8"):
         fuse(module, quantization="int8")
+    assert fuse(module, quantization="int8", must_quantise=False) == 0
 
 
 def test_a_layer_with_another_kind_of_linear_stays_as_it_is():

@@ -24,7 +24,9 @@ from gguf_samples import (
 )
 from transformers import PreTrainedModel
 
+from formcast.engine.attention import IMPLEMENTATION
 from formcast.engine.errors import ModelError, ModelNotFound, UnsupportedModel
+from formcast.engine.models.fusion.int8 import Int8Linear
 from formcast.engine.models.loader import load_model, load_tokenizer_only
 
 IDS = torch.tensor([[5, 99, 1, 0, 398, 17, 256, 3, 3, 42]])
@@ -117,6 +119,9 @@ def test_quantised_weights_are_unpacked(tmp_path: Path):
     packed = write_gguf(tmp_path / "packed.gguf", "llama", metadata, tensors, type_of=type_of)
     plain = write_gguf(tmp_path / "plain.gguf", "llama", metadata, rounded)
     torch.testing.assert_close(logits(load_model(packed).module), logits(load_model(plain).module), atol=0, rtol=0)
+    for path, quantization, expected in ((packed, None, True), (packed, "none", False), (plain, None, False), (plain, "int8", True)):
+        module = load_model(path, attn_implementation=IMPLEMENTATION, quantization=quantization).module
+        assert any(isinstance(part, Int8Linear) for part in module.modules()) == expected
 
 
 def test_what_a_loaded_model_is(tmp_path: Path, capfd: pytest.CaptureFixture[str]):

@@ -167,9 +167,9 @@ def test_known_text_is_spelt_without_needless_escapes_in_schema_order() -> None:
 def test_integers_are_spelt_plainly_in_schema_order() -> None:
     for schema in ({"type": "integer"}, {"type": "integer", "minimum": -5, "maximum": 200}, {"multipleOf": 5}):
         grammar = Grammar.json_schema(schema)
-        for text in ("0", "10", "-5", "10.0", "100.00"):
+        for text in ("0", "10", "-5", "10.0", "100.0"):
             assert grammar.accepts(text), text
-        for text in ("-0", "1e1", "1.5e1", "10.5", "10.", "-"):
+        for text in ("-0", "1e1", "1.5e1", "10.5", "10.", "10.00", "-"):
             assert not grammar.accepts(text), text
     assert not Grammar.json_schema({"type": "integer", "minimum": 0}).accepts("-0")
 

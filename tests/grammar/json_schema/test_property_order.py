@@ -67,6 +67,21 @@ def test_orders(number: int) -> None:
         assert free.accepts(document(names)) == valid(json.loads(document(names))), names
 
 
+@pytest.mark.parametrize(
+    ("more", "is_open"),
+    [({"$id": "https://example.com/thing"}, True), ({}, False), ({"$id": "https://example.com/thing", "additionalProperties": False}, None)],
+)
+def test_documents_may_begin_with_the_name_of_their_schema(more: dict[str, Any], is_open: bool | None) -> None:
+    schema = declared("ba", required=["b", "a"], **more)
+    grammar = Grammar.json_schema(schema)
+    assert grammar.accepts('{"$schema": "https://example.com/thing", "b": 1, "a": 2}') == bool(is_open)
+    assert grammar.accepts('{"b": 1, "a": 2, "$schema": 0}') == (is_open is not None)
+    assert not grammar.accepts('{"x": 0, "b": 1, "a": 2}')
+    assert not grammar.accepts('{"$schema": 0, "b": 1, "a": 2, "$schema": 0}')
+    inner = Grammar.json_schema({"$id": "https://example.com/list", "items": declared("b", required=["b"])})
+    assert not inner.accepts('[{"$schema": 0, "b": 1}]')
+
+
 def test_a_closed_object_of_required_members_is_forced_text() -> None:
     schema = declared("ba", required=["a", "b"], additionalProperties=False)
     schema["properties"] = {key: {"const": None} for key in schema["properties"]}

@@ -26,7 +26,7 @@ def grammar_of(schema: Any, **options: Any) -> Grammar | None:
     except LimitError:
         reject()
     except GrammarError as error:
-        if "uniqueItems" in error.reason:
+        if "'contains'" in error.reason:
             reject()
         assert "no finite value" in error.reason, error
         return None

@@ -1,4 +1,4 @@
-"""What an answer says: content and calls, as its text arrives."""
+"""What an answer says: thought, content and calls, as its text arrives."""
 
 from __future__ import annotations
 
@@ -6,10 +6,20 @@ import json
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...grammar.structural_tag import Event, TagBegin, TagDelta, TagEnd, TextDelta
 from ...grammar.structural_tag.parser import StructuralParser
-from .format import ARGUMENT, CALL, NAMED_CALL
+from ..tools.format import ARGUMENT, CALL, NAMED_CALL
+
+REASONING = "reasoning"  # the tag around a thought
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReasoningDelta:
+    """A piece of what the model thinks before it answers."""
+
+    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +46,28 @@ class ArgumentsDelta:
     text: str
 
 
-AnswerDelta = ContentDelta | CallBegin | ArgumentsDelta
+AnswerDelta = ReasoningDelta | ContentDelta | CallBegin | ArgumentsDelta
 
 
 @dataclass(kw_only=True)
 class ToolCall:
-    """A call with all that is known of its arguments."""
+    """A call with all that is known of its arguments.
+
+    Attributes:
+        arguments: JSON text; only a part of it if the answer was cut.
+    """
 
     call_id: str
     name: str
     arguments: str = ""
+
+    @property
+    def parsed(self) -> dict[str, Any] | None:
+        """The arguments as a value; None if the answer was cut inside of them."""
+        try:
+            return json.loads(self.arguments)
+        except (ValueError, RecursionError):
+            return None
 
 
 @dataclass(kw_only=True)
@@ -53,9 +75,11 @@ class Answer:
     """An answer as a whole.
 
     Attributes:
-        content: None if there is nothing but calls.
+        reasoning: None if there is no thought.
+        content: None if there is nothing but thought and calls.
     """
 
+    reasoning: str | None = None
     content: str | None = None
     calls: list[ToolCall] = field(default_factory=list)
 
@@ -63,24 +87,36 @@ class Answer:
     def of(deltas: Iterable[AnswerDelta]) -> Answer:
         answer = Answer()
         for delta in deltas:
-            if isinstance(delta, ContentDelta):
-                answer.content = (answer.content or "") + delta.text
-            elif isinstance(delta, CallBegin):
-                answer.calls.append(ToolCall(call_id=delta.call_id, name=delta.name))
-            else:
-                answer.calls[delta.index].arguments += delta.text
+            answer.add(delta)
         return answer
+
+    def add(self, delta: AnswerDelta) -> None:
+        if isinstance(delta, ReasoningDelta):
+            self.reasoning = (self.reasoning or "") + delta.text
+        elif isinstance(delta, ContentDelta):
+            self.content = (self.content or "") + delta.text
+        elif isinstance(delta, CallBegin):
+            self.calls.append(ToolCall(call_id=delta.call_id, name=delta.name))
+        else:
+            self.calls[delta.index].arguments += delta.text
 
 
 class AnswerReader:
-    """Turns the text of one answer into content and calls.
+    """Turns the text of one answer into thought, content and calls.
 
     White space between calls, and between the content and a call, belongs to neither. So white space waits until something follows it.
+    White space around a thought does not belong to it either.
+
+    Args:
+        trims: white space between a thought and the content belongs to neither. Not where a constraint accounts for it.
     """
 
-    def __init__(self, parser: StructuralParser):
+    def __init__(self, parser: StructuralParser, *, trims: bool = True):
         self._parser = parser
+        self._trims = trims
         self._space = ""
+        self._thought = _Trimmed()
+        self._content_begins = False  # content to trim is about to begin, after a thought
         self._num_calls = 0
         self._num_arguments = 0  # of a named call
 
@@ -117,6 +153,8 @@ class AnswerReader:
     def _deltas(self, event: Event) -> Iterable[AnswerDelta]:
         if isinstance(event, TextDelta):
             return self._content(event.text)
+        if event.name == REASONING:
+            return self._reasoning(event)
         kind, _, name = event.name.partition(":")
         if kind + ":" in (CALL, NAMED_CALL) and isinstance(event, TagBegin):
             return self._begin(name)
@@ -132,7 +170,17 @@ class AnswerReader:
             return self._arguments(event.text)
         return ()
 
+    def _reasoning(self, event: Event) -> Iterable[AnswerDelta]:
+        if isinstance(event, TagDelta):
+            shown = self._thought.add(event.text)
+            return (ReasoningDelta(text=shown),) if shown else ()
+        self._content_begins = self._trims and isinstance(event, TagEnd)
+        return ()
+
     def _content(self, text: str) -> Iterable[AnswerDelta]:
+        if self._content_begins:
+            text = text.lstrip()
+            self._content_begins = not text
         text = self._space + text
         shown = text.rstrip()
         self._space = text[len(shown) :]
@@ -140,9 +188,25 @@ class AnswerReader:
 
     def _begin(self, name: str) -> Iterable[AnswerDelta]:
         self._space = ""
+        self._content_begins = False
         self._num_arguments = 0
         self._num_calls += 1
         return (CallBegin(index=self._num_calls - 1, call_id=f"call_{uuid.uuid4().hex[:24]}", name=name),)
 
     def _arguments(self, text: str) -> Iterable[AnswerDelta]:
         return (ArgumentsDelta(index=self._num_calls - 1, text=text),)
+
+
+class _Trimmed:
+    """A text without the white space around it, as its pieces arrive."""
+
+    def __init__(self) -> None:
+        self._space = ""
+        self._begun = False
+
+    def add(self, text: str) -> str:
+        text = self._space + text if self._begun else text.lstrip()
+        shown = text.rstrip()
+        self._space = text[len(shown) :]
+        self._begun = self._begun or bool(shown)
+        return shown

@@ -1,4 +1,4 @@
-"""Chat answers that may hold tool calls."""
+"""Chat answers that may hold a thought and tool calls."""
 
 from __future__ import annotations
 
@@ -7,29 +7,35 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...engine.request import RequestOutput
+from ..answers.reader import Answer, AnswerDelta, AnswerReader, CallBegin, ContentDelta, ReasoningDelta, ToolCall
 from ..results import CompletionResult
-from ..tools.reader import Answer, AnswerDelta, AnswerReader, CallBegin, ContentDelta, ToolCall
 from .logprobs import chat_logprobs
 from .writers import ChatWriter
 
 
 @dataclass(frozen=True, kw_only=True)
-class ToolChatWriter(ChatWriter):
-    """`chat.completion` and its chunks, with `tool_calls`.
+class AnswerChatWriter(ChatWriter):
+    """`chat.completion` and its chunks, with `tool_calls`, and with thoughts under both names that clients know: `reasoning` (vLLM's
+    newer one) and `reasoning_content`.
 
     Attributes:
         make_reader: of one answer.
+        include_reasoning: thoughts are shown.
         readers: of the answers that are streamed, by index.
     """
 
     make_reader: Callable[[], AnswerReader]
+    include_reasoning: bool = True
     readers: dict[int, AnswerReader] = field(default_factory=dict)
 
     def _choice(self, answer: CompletionResult) -> dict[str, Any]:
         reader = self.make_reader()
         read = Answer.of([*reader.feed(answer.text, answer.token_ids), *reader.finish()])
         choice = super()._choice(answer)
-        choice["message"]["content"] = read.content if read.calls else answer.text
+        is_empty = not read.calls and read.reasoning is None
+        choice["message"]["content"] = "" if is_empty and read.content is None else read.content
+        if read.reasoning is not None and self.include_reasoning:
+            choice["message"] |= _thought(read.reasoning)
         if read.calls:
             choice["message"]["tool_calls"] = [_call(call) for call in read.calls]
             choice["finish_reason"] = _finish_reason(answer.finish_reason)
@@ -42,13 +48,20 @@ class ToolChatWriter(ChatWriter):
         deltas = reader.feed(output.text, output.new_token_ids)
         if output.finished:
             deltas += reader.finish()
-        shown: list[dict[str, Any]] = [_delta(delta) for delta in deltas] or ([{}] if output.logprobs else [])
+        shown: list[dict[str, Any]] = [_delta(delta) for delta in deltas if self._is_shown(delta)] or ([{}] if output.logprobs else [])
         logprobs = chat_logprobs(output.logprobs, self.token_bytes) if output.logprobs else None
         chunks = [self._chunk(index, delta, logprobs=None if number else logprobs) for number, delta in enumerate(shown)]
         if output.finished:
             reason = _finish_reason(output.finish_reason) if reader.has_calls else output.finish_reason
             chunks.append(self._chunk(index, {}, finish_reason=reason, stop_reason=output.stop_reason))
         return chunks
+
+    def _is_shown(self, delta: AnswerDelta) -> bool:
+        return self.include_reasoning or not isinstance(delta, ReasoningDelta)
+
+
+def _thought(text: str) -> dict[str, Any]:
+    return {"reasoning": text, "reasoning_content": text}
 
 
 def _finish_reason(reason: str | None) -> str | None:
@@ -60,6 +73,8 @@ def _call(call: ToolCall) -> dict[str, Any]:
 
 
 def _delta(delta: AnswerDelta) -> dict[str, Any]:
+    if isinstance(delta, ReasoningDelta):
+        return _thought(delta.text)
     if isinstance(delta, ContentDelta):
         return {"content": delta.text}
     if isinstance(delta, CallBegin):

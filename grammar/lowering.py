@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
@@ -206,7 +207,7 @@ class Lowering:
         self._store_bits = store_bits
         self._lock = threading.RLock()
         self._owned = STORE.own(self)
-        self._lead_rows: dict[Segments, tuple[list[int], list[int]]] = {}
+        self._lead_rows: dict[Segments, list[tuple[int, int, int]]] = {}
         self._rows: dict[tuple[type, _Key], int] = {}  # the kinds of key are tuples, equal across kinds
         self._key_ends: dict[int, int] = {}
 
@@ -240,15 +241,16 @@ class Lowering:
         return self._row(_Escape(q))
 
     def _row(self, key: _Key) -> int:
-        row = self._rows.get((type(key), key))
+        of_kind = type(key), key
+        row = self._rows.get(of_kind)
         if row is None:
             with self._lock:
-                row = self._rows.get((type(key), key))
+                row = self._rows.get(of_kind)
                 if row is None:
                     row = self._new_row(self._early_flags(key), key)
                     if self._keys is not None:
                         self._write_info(row, self._info(key))
-                    self._rows[type(key), key] = row
+                    self._rows[of_kind] = row
         return row
 
     def _new_row(self, flags: int, key: _Key | None) -> int:
@@ -346,14 +348,7 @@ class Lowering:
         run = self._find_run(q) if self._find_run is not None else None
         if run is None:
             return 0
-        inside = np.zeros(0x80, np.bool_)
-        for lo, hi in run.ranges:
-            if lo >= 0x80:
-                break
-            inside[lo : hi + 1] = True
-        if self._json:
-            inside[:0x20] = inside[0x22] = inside[0x5C] = False
-        stored[LOOP : LOOP + 4] = np.packbits(inside, bitorder="little").view(np.int32)
+        stored[LOOP : LOOP + 4] = _loop_bits(run.ranges, self._json)
         text = F_TEXT_LOOP if _covers_text(run.ranges) else 0
         if run.count is not None:
             stored[RUN] = run.count
@@ -387,8 +382,8 @@ class Lowering:
                 found[target] = self._target(target)
             targets[lo : min(hi, 0x7F) + 1] = found[target]
         if edges and edges[-1][1] >= 0x80:
-            leads, rows = self._leads(tuple(e for e in edges if e[1] >= 0x80))
-            targets[leads] = rows
+            for first, last, row in self._leads(tuple([e for e in edges if e[1] >= 0x80])):
+                targets[first : last + 1] = row
         if not self._json:
             return flags | (F_ACCEPT if self._automaton.accepting(q) else 0)
         targets[:0x20] = DEAD
@@ -408,12 +403,11 @@ class Lowering:
                 flags |= F_PLAIN
         return flags
 
-    def _leads(self, wide: Segments) -> tuple[list[int], list[int]]:
-        """Lead bytes of UTF-8 that begin a character of `wide`, and the rows after them."""
+    def _leads(self, wide: Segments) -> list[tuple[int, int, int]]:
+        """Lead bytes of UTF-8 that begin a character of `wide`: first, last, and the row after them."""
         known = self._lead_rows.get(wide)
         if known is None:
-            leads: list[int] = []
-            rows: list[int] = []
+            known = []
             at = 0
             for (left, low, high), run in _LEAD_RUNS:
                 while at < len(wide) and wide[at][1] < run[0][2]:
@@ -422,8 +416,7 @@ class Lowering:
                     break
                 first, last, target = wide[at]
                 if first <= run[0][2] and last >= run[-1][3]:
-                    leads.extend([lead for lead, _, _, _ in run])
-                    rows.extend([self._row(_Middle(left, ((low, high, target),)))] * len(run))
+                    known.append((run[0][0], run[-1][0], self._row(_Middle(left, ((low, high, target),)))))
                     continue
                 for lead, _, lo, hi in run:
                     while at < len(wide) and wide[at][1] < lo:
@@ -431,9 +424,8 @@ class Lowering:
                     if at < len(wide) and wide[at][0] <= hi:
                         base = lo - low
                         segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide[at:] if a <= hi)
-                        leads.append(lead)
-                        rows.append(self._row(_Middle(left, segments)))
-            known = self._lead_rows[wide] = leads, rows
+                        known.append((lead, lead, self._row(_Middle(left, segments))))
+            self._lead_rows[wide] = known
         return known
 
     def _fill_middle(self, key: _Middle, targets: np.ndarray) -> None:
@@ -504,6 +496,17 @@ class Lowering:
         else:
             shifted = tuple((a + 0xDC00, b + 0xDC00, t) for a, b, t in key.segments)
             targets[0x75] = self._row(_Hex(4, shifted, -1, 0))
+
+
+@lru_cache(maxsize=256)
+def _loop_bits(ranges: tuple[tuple[int, int], ...], json: bool) -> np.ndarray:
+    """The ASCII characters of ranges (but for those that a JSON string escapes) as four words."""
+    inside = np.zeros(0x80, np.bool_)
+    for lo, hi in ranges:
+        inside[lo : hi + 1] = True
+    if json:
+        inside[:0x20] = inside[0x22] = inside[0x5C] = False
+    return np.packbits(inside, bitorder="little").view(np.int32)
 
 
 def _covers_text(ranges: Iterable[tuple[int, int]]) -> bool:

@@ -24,13 +24,14 @@ class _Follows:
         self._work = 1_000 + _STEPS_PER_SYMBOL * sum(len(body) + 1 for _, body, _ in self._rules)
 
     def run(self) -> list[int] | None:
-        return self._after if self._until_stable(self._find_first) and self._until_stable(self._find_follow) else None
+        upwards = self._rules[::-1]  # what a rule uses mostly comes after it
+        return self._after if self._until_stable(self._find_first, upwards) and self._until_stable(self._find_follow, self._rules) else None
 
-    def _until_stable(self, visit: Callable[[int, Production, bool], bool]) -> bool:
+    def _until_stable(self, visit: Callable[[int, Production, bool], bool], rules: list[tuple[int, Production, bool]]) -> bool:
         changed = True
         while changed:
             changed = False
-            for head, body, repeated in self._rules:
+            for head, body, repeated in rules:
                 self._work -= len(body) + 1
                 changed |= visit(head, body, repeated)
             if self._work < 0:

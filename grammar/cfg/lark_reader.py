@@ -345,6 +345,8 @@ class _LarkReader(Cursor):
 
     def _takes_or(self) -> bool:
         """Reads `|`, also at the beginning of the next line."""
+        if self.peek() not in "|\r\n":
+            return False
         start = self.pos
         self.match(_LINE_END)
         if self.take("|"):

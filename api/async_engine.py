@@ -116,7 +116,7 @@ class AsyncLLM:
         )
         use = choice_from(tool_choice, parallel=parallel_tool_calls)
         asked = Asked(tools=tools_from(tools, use), choice=use, constraint=constraint)
-        make = partial(self._conversations.turn, thinking_token_budget=thinking_token_budget, **chat_template_kwargs or {})
+        make = partial(self._conversations.turn, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
         turn = await asyncio.to_thread(make, messages, asked)
         async for delta in self._deltas(turn, sampling_params):
             yield delta
@@ -134,7 +134,7 @@ class AsyncLLM:
 
     async def _deltas(self, turn: Turn, params: SamplingParams | None) -> AsyncGenerator[Delta, None]:
         job = turn.job(params=params or SamplingParams())
-        turn.check_stop(job.params.stop, field="stop")
+        turn.check(job.params)
         check_length(turn.prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
         builders = job.builders()
         stream = self.stream([job])

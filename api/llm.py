@@ -187,7 +187,7 @@ class LLM:
         use = choice_from(tool_choice, parallel=parallel_tool_calls)
         asked = Asked(tools=tools_from(tools, use), choice=use, constraint=constraint)
         turns = [
-            self._conversations.turn(each, asked, thinking_token_budget=thinking_token_budget, **chat_template_kwargs or {})
+            self._conversations.turn(each, asked, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
             for each in _each_conversation(messages)
         ]
         return self._run(turns, sampling_params, progress)
@@ -204,7 +204,7 @@ class LLM:
         params = _each_params(sampling_params, len(turns))
         jobs = [turn.job(params=own) for turn, own in zip(turns, params, strict=True)]
         for turn, job in zip(turns, jobs, strict=True):
-            turn.check_stop(job.params.stop, field="stop")
+            turn.check(job.params)
             check_length(job.prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
         with batch_progress(progress, total=len(jobs)) as report:
             return run_jobs(self.runtime.engine, jobs, max_in_flight=self.runtime.max_waiting, report=report)

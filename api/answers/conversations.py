@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...engine.request import InvalidRequest
+from ...engine.request import InvalidRequest, SamplingParams
 from ..jobs import Job
 from ..ports import ChatTemplate
 from ..prompts import Prompt, PromptEncoder
@@ -31,15 +31,19 @@ class Turn(NamedTuple):
         """The job of the turn; the arguments are those of `Job`."""
         return self.form.job(prompt=self.prompt, **more)
 
-    def check_stop(self, stop: Sequence[str] | str | None, *, field: str) -> None:
-        """Refuse stop texts where the answer is read as tokens, of which the text says nothing.
+    def check(self, params: SamplingParams, *, stop_field: str = "stop") -> None:
+        """Refuse parameters that leave an answer unreadable: stop texts where it is read as tokens, of which the text says nothing,
+        and special tokens in its text.
 
         Raises:
             InvalidRequest: with `param` the field.
         """
-        if stop and self.form.needs_tokens:
+        if params.stop and self.form.needs_tokens:
             what = "stop texts do not go with tools or thoughts of this model, which begin with special tokens"
-            raise InvalidRequest(what, param=field)
+            raise InvalidRequest(what, param=stop_field)
+        if self.form.make_reader is not None and not params.skip_special_tokens:
+            what = "'skip_special_tokens': false does not go with tools or thoughts"
+            raise InvalidRequest(what, param="skip_special_tokens")
 
 
 class Conversations:
@@ -57,6 +61,7 @@ class Conversations:
 
     def __init__(self, runtime: Runtime, *, tool_call_format: str | None = None, reasoning_parser: str | None = None):
         self.encoder = PromptEncoder(runtime.model)
+        self._max_model_len = runtime.max_model_len
         self._source: str = getattr(runtime.model.chat_template, "source", None) or ""
         self._format = format_of_template(self._source) if tool_call_format is None else format_named(tool_call_format)
         self._reasoning = reasoning_format(reasoning_parser, self._source)
@@ -74,7 +79,7 @@ class Conversations:
         thinking_token_budget: int | None = None,
         source: str = "messages",
         template: ChatTemplate | None = None,
-        **variables: Any,
+        variables: Mapping[str, Any] | None = None,
     ) -> Turn:
         """The assistant's next turn. `source`, `template` and `variables` are those of `PromptEncoder.of_chat`.
 
@@ -89,7 +94,9 @@ class Conversations:
             what = "this model does not think" if self._reasoning is None else "must not be negative"
             raise InvalidRequest(f"thinking_token_budget: {what}", param="thinking_token_budget")
         told, shown = self._told(messages, asked.tools)
-        prompt = self.encoder.of_chat(told, source=source, template=template, **shown, **variables)
+        prompt = self.encoder.of_chat(told, source=source, template=template, **shown, **variables or {})
+        if thinking_token_budget is not None and thinking_token_budget >= self._max_model_len:
+            thinking_token_budget = None  # no answer can be that long
         thought = None
         if self._reasoning is not None:
             thought = thought_after(prompt.text or "", self._reasoning, thinking_token_budget)

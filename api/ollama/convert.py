@@ -61,7 +61,7 @@ class OllamaConverter:
 
     def _turn(self, body: OllamaBody, messages: list[dict[str, Any]], tools: list[Tool], *, source: str) -> Job:
         asked = Asked(tools=tools, constraint=_constraint(body.format))
-        return self._job(body, self._conversations.turn(messages, asked, source=source, **self._thinking(body.think)))
+        return self._job(body, self._conversations.turn(messages, asked, source=source, variables=self._thinking(body.think)))
 
     def _thinking(self, think: bool | str | None) -> dict[str, Any]:
         """Variables of the chat template for `think`."""
@@ -80,7 +80,7 @@ class OllamaConverter:
 
     def _job(self, body: OllamaBody, turn: Turn) -> Job:
         params = _params(body)
-        turn.check_stop(params.stop, field="options.stop")
+        turn.check(params, stop_field="options.stop")
         check_length(turn.prompt, max_tokens=params.max_tokens, max_model_len=self._max_model_len, field="options.num_predict")
         return turn.job(params=params, job_id=new_id("ollama"))
 

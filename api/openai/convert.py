@@ -75,11 +75,13 @@ class Converter:
             Asked(tools=tools, choice=choice, constraint=constraints.from_body(body)),
             thinking_token_budget=body.thinking_token_budget,
             template=self._own_template(body.chat_template),
-            add_generation_prompt=body.add_generation_prompt is not False,
-            **self._effort(body.reasoning_effort, "reasoning_effort"),
-            **self._template_variables(body),
+            variables={
+                "add_generation_prompt": body.add_generation_prompt is not False,
+                **self._effort(body.reasoning_effort, "reasoning_effort"),
+                **self._template_variables(body),
+            },
         )
-        turn.check_stop(body.stop, field="stop")
+        turn.check(params)
         self._check_length(turn.prompt, params, field)
         return [turn.job(params=params, job_id=new_id("chatcmpl"), **_placement(body))]
 
@@ -108,9 +110,9 @@ class Converter:
             Asked(tools=tools, choice=choice, constraint=constraints.from_responses_body(body)),
             thinking_token_budget=body.thinking_token_budget,
             source="input",
-            **self._effort(body.reasoning.effort if body.reasoning else None, "reasoning.effort"),
+            variables=self._effort(body.reasoning.effort if body.reasoning else None, "reasoning.effort"),
         )
-        turn.check_stop(body.stop, field="stop")
+        turn.check(params)
         if params.logprobs is not None and turn.form.make_reader is not None:
             raise not_supported("log-probabilities of an answer that may hold a thought or calls", param="top_logprobs")
         self._check_length(turn.prompt, params, "max_output_tokens")
@@ -169,7 +171,7 @@ class Converter:
 
     def _template_variables(self, body: ChatCompletionBody | TokenizeBody) -> dict[str, Any]:
         variables = body.chat_template_kwargs or {}
-        for reserved in ("self", "messages", "add_generation_prompt", "tools"):
+        for reserved in ("self", "messages", "add_generation_prompt", "tools", "source", "template"):
             if reserved in variables:
                 raise bad_request(f"'{reserved}' is set by the request itself", param=f"chat_template_kwargs.{reserved}")
         return variables

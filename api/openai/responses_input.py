@@ -131,6 +131,8 @@ def _add(messages: list[dict[str, Any]], item: Item, path: str) -> None:
         function = {"name": item.name, "arguments": item.arguments}
         messages[-1].setdefault("tool_calls", []).append({"id": item.call_id, "type": "function", "function": function})
     else:
+        if item.encrypted_content:
+            raise not_supported("a thought that is encrypted", param=f"{path}.encrypted_content")
         thought = "".join(part.text for part in item.content or item.summary or ())
         if thought:
             messages.append({"role": "assistant", "content": "", "reasoning_content": thought})

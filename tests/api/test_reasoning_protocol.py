@@ -84,7 +84,14 @@ def test_a_constraint_comes_after_the_thought():
     assert grammar.accepts("<think>free { </think>{}") and not grammar.accepts("<think>a</think>b") and grammar.accepts("{}")
 
 
-@pytest.mark.parametrize("more", [{"chat_template_kwargs": {"enable_thinking": False}}, {"reasoning_effort": "none"}])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"chat_template_kwargs": {"enable_thinking": False}},
+        {"reasoning_effort": "none"},
+        {"reasoning_effort": "none", "chat_template_kwargs": {"enable_thinking": False}},
+    ],
+)
 def test_thinking_is_switched_off(more: dict[str, Any]):
     runtime = thinking("<think>")
     choice = post(runtime, CHAT, {"messages": TALK, **more}).json()["choices"][0]
@@ -108,6 +115,19 @@ def test_a_server_can_be_told_that_there_are_no_thoughts():
 )
 def test_what_a_model_without_thoughts_refuses(path: str, given: dict[str, Any], param: str):
     answer = post(fake_runtime(says("x")), path, ({"messages": TALK} if path == CHAT else {"input": "x"}) | given)
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
+
+
+@pytest.mark.parametrize(
+    ("given", "param"),
+    [
+        ({"skip_special_tokens": False}, "skip_special_tokens"),
+        ({"thinking_token_budget": -1}, "thinking_token_budget"),
+        ({"chat_template_kwargs": {"source": "x"}}, "chat_template_kwargs.source"),
+    ],
+)
+def test_what_a_model_with_thoughts_refuses(given: dict[str, Any], param: str):
+    answer = post(thinking(THOUGHT), CHAT, {"messages": TALK} | given)
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, param)
 
 
@@ -196,6 +216,7 @@ def test_choices_of_a_response(choice: Any, good: str, bad: str):
         ({"tools": [TOOL | {"parameters": {"type": "objekt"}}]}, "tools[0].parameters"),
         ({"tools": [TOOL], "top_logprobs": 1}, "top_logprobs"),
         ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
+        ({"input": [{"type": "reasoning", "summary": [], "encrypted_content": "x"}]}, "input[0].encrypted_content"),
     ],
 )
 def test_tools_that_a_response_refuses(given: dict[str, Any], param: str):

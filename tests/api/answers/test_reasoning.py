@@ -198,10 +198,11 @@ def test_a_template_switches_thinking_off():
     talk = [{"role": "user", "content": "hi"}]
     assert conversations.switch(thinking=False) == {"enable_thinking": False}
     assert conversations.turn(talk, Asked(constraint=SCHEMA)).form.make_reader is not None
-    off = conversations.turn(talk, Asked(constraint=SCHEMA), enable_thinking=False)
+    off = conversations.turn(talk, Asked(constraint=SCHEMA), variables={"enable_thinking": False})
     assert off.form == AnswerForm(constraint=SCHEMA)
     with pytest.raises(InvalidRequest, match="negative"):
         conversations.turn(talk, Asked(), thinking_token_budget=-1)
+    assert conversations.turn(talk, Asked(), thinking_token_budget=1 << 80).form.constraint is None
     plain = Conversations(fake_runtime(says("")))
     assert not plain.thinks and plain.switch(thinking=True) is None
     with pytest.raises(InvalidRequest, match="does not think"):

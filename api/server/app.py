@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from ...grammar.errors import FormcastError
@@ -37,7 +37,7 @@ def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
     handlers = dict.fromkeys((ApiError, FormcastError, Exception), _on_error)
     app: ASGIApp = FastAPI(
         openapi_url=None,  # the document is one of the routes
-        routes=routes,
+        routes=list[BaseRoute](routes),
         exception_handlers={**handlers, HTTPException: _on_http_exception, ClientDisconnect: _on_disconnect},
     )
     if settings.api_keys:

@@ -9,7 +9,7 @@ from formcast.fsm_cache.memo import Memo
 
 
 def test_values_that_are_used_stay_and_others_go() -> None:
-    memo: Memo[str] = Memo(100)
+    memo: Memo[int, str] = Memo(100)
     memo.put(0, "used", 10)
     for key in range(1, 100):
         assert memo.get(0) == "used"
@@ -19,7 +19,7 @@ def test_values_that_are_used_stay_and_others_go() -> None:
 
 
 def test_a_value_larger_than_the_budget_is_kept_until_the_next() -> None:
-    memo: Memo[str] = Memo(1)
+    memo: Memo[int, str] = Memo(1)
     memo.put(1, "large", 1000)
     assert memo.get(1) == "large"
 

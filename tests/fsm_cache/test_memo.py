@@ -26,7 +26,7 @@ def test_a_value_larger_than_the_budget_is_kept_until_the_next() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 30))), st.integers(1, 200))
 def test_answers_are_what_was_put_and_the_budget_holds(puts: list[tuple[int, int]], budget: int) -> None:
-    memo: Memo[int] = Memo(budget)
+    memo: Memo[int, int] = Memo(budget)
     truth: dict[int, int] = {}
     for key, size in puts:
         found = memo.get(key)

@@ -25,6 +25,7 @@ from gguf_samples import (
 from transformers import PreTrainedModel
 
 from formcast.engine.attention import IMPLEMENTATION
+from formcast.engine.config import Quantization
 from formcast.engine.errors import ModelError, ModelNotFound, UnsupportedModel
 from formcast.engine.models.fusion.int8 import Int8Linear
 from formcast.engine.models.loader import load_model, load_tokenizer_only
@@ -119,7 +120,13 @@ def test_quantised_weights_are_unpacked(tmp_path: Path):
     packed = write_gguf(tmp_path / "packed.gguf", "llama", metadata, tensors, type_of=type_of)
     plain = write_gguf(tmp_path / "plain.gguf", "llama", metadata, rounded)
     torch.testing.assert_close(logits(load_model(packed).module), logits(load_model(plain).module), atol=0, rtol=0)
-    for path, quantization, expected in ((packed, None, True), (packed, "none", False), (plain, None, False), (plain, "int8", True)):
+    cases: list[tuple[Path, Quantization | None, bool]] = [
+        (packed, None, True),
+        (packed, "none", False),
+        (plain, None, False),
+        (plain, "int8", True),
+    ]
+    for path, quantization, expected in cases:
         module = load_model(path, attn_implementation=IMPLEMENTATION, quantization=quantization).module
         assert any(isinstance(part, Int8Linear) for part in module.modules()) == expected
 

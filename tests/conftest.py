@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -13,3 +14,7 @@ settings.load_profile(os.environ.get("FORMCAST_HYPOTHESIS_PROFILE", "default"))
 
 # Model hubs are never asked: a test that needs a model names a local file or a built-in alias.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+# A shell that runs the suite in its background has it ignore Ctrl-C, and the commands that tests start would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

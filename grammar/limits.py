@@ -22,7 +22,7 @@ class Limits:
     max_bytes: int = 4_000_000
     max_depth: int = 20_000
     max_schema_depth: int = 20_000
-    max_states: int = 50_000
+    max_states: int = 100_000
     max_nodes: int = 2_000_000
     max_enum: int = 100_000
     max_steps: int = 1_000_000

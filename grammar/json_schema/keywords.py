@@ -308,23 +308,30 @@ class _Walk:
         base = document.base_of(schema, outer)
         draft, scope = document.draft_at(base), document.enter(outer_scope, base)
         only_ref = draft.ref_hides_siblings and isinstance(schema.get("$ref"), str)
-        if id(schema) not in self._found:
-            self._found.add(id(schema))
-            for keyword, value in schema.items():
-                if not self._only_refused or (keyword in KNOWN and not (keyword in _PLAIN and _PLAIN[keyword](value))):
-                    yield _finding(keyword, schema, pointer, draft, self._limits, only_ref)
         references = [k for k in REFERENCES if isinstance(schema.get(k), str) and draft.has(k)]
         # a schema that is nothing but a reference is the one it leads to
         passes_on = only_ref or (len(references) == 1 and not any(k in KNOWN for k in schema if k != references[0]))
+        astray: dict[str, Finding] = {}
         for keyword in references:
             try:
                 target = document.resolve_in_scope(keyword, schema[keyword], base, scope, pointer.child(keyword))
             except GrammarError as error:
-                yield Finding(pointer.child(keyword), keyword, "refused", error.reason)
+                astray[keyword] = Finding(pointer.child(keyword), keyword, "refused", error.reason)
             else:
                 self._stack.append(_Visit(target.schema, target.base, target.pointer, scope, depth, alone and passes_on))
                 link = _Reference((id(target.schema), scope), pointer.child(keyword), keyword)
                 self._references.setdefault((id(schema), outer_scope), []).append(link)
+        if id(schema) not in self._found:
+            self._found.add(id(schema))
+            for keyword, value in schema.items():
+                if self._only_refused and (keyword not in KNOWN or (keyword in _PLAIN and _PLAIN[keyword](value))):
+                    continue
+                finding = _finding(keyword, schema, pointer, draft, self._limits, only_ref)
+                if keyword not in astray:
+                    yield finding
+                elif finding.status == "refused":
+                    astray[keyword] = finding
+        yield from astray.values()
         if only_ref:
             return
         if first:

@@ -12,7 +12,6 @@ from ..grammar.limits import Limits
 from .ports import Engine, ServedModel
 
 if TYPE_CHECKING:
-    import torch
 
     from ..engine.models.model_info import ModelInfo
     from ..engine.models.progress import Progress
@@ -120,23 +119,22 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         InvalidRequest: the options contradict each other or do not fit into memory.
     """
     # Loading these takes seconds, which a mistake in the options should not cost.
-    import torch
-
     from ..engine.attention import IMPLEMENTATION
     from ..engine.client import EngineClient
     from ..engine.core import EngineCore
     from ..engine.detokenizer import TokenTable
     from ..engine.models.loader import load_model
     from ..engine.models.store import ModelStore
+    from ..engine.runner import pick_device, pick_dtype
     from ..fsm_cache.compiler import FsmCompiler
     from ..fsm_cache.vocabulary import Vocabulary
 
     config = options.engine_config()
     files = ModelStore().resolve(options.model, progress=progress)
-    device = torch.device(config.device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    device = pick_device(config)
     model = load_model(
         files.path,
-        dtype=_dtype(config.dtype, device),
+        dtype=pick_dtype(config, device),
         attn_implementation=IMPLEMENTATION,
         device=device,
         fuse=config.fuse,
@@ -157,12 +155,3 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         model_info=lambda: ModelStore().show(options.model),
         closers=(compiler.close,),
     )
-
-
-def _dtype(name: DType, device: torch.device) -> torch.dtype:
-    """The type of the weights: "auto" is float32 on a CPU, where the narrow types are slow, and bfloat16 on a GPU."""
-    import torch
-
-    if name == "auto":
-        return torch.float32 if device.type == "cpu" else torch.bfloat16
-    return {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}[name]

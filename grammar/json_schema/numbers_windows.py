@@ -54,10 +54,6 @@ class Side:
     line: Line
 
     @cached_property
-    def contains_zero(self) -> bool:
-        return self.line.contains(Fraction(0))
-
-    @cached_property
     def decades(self) -> tuple[Decade, ...]:
         cuts = self.line.cuts
         found = []

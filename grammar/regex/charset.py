@@ -53,11 +53,6 @@ class CharSet:
             found = _remember(_singles, code_point, CharSet.of(((code_point, code_point),)))
         return found
 
-    @staticmethod
-    def from_text(text: str) -> CharSet:
-        """The set of the characters of `text`."""
-        return CharSet.of((ord(char), ord(char)) for char in text)
-
     def __contains__(self, code_point: int) -> bool:
         starts = self._starts
         if starts is None:

@@ -12,7 +12,6 @@ from ..grammar.limits import Limits
 from .ports import Engine, ServedModel
 
 if TYPE_CHECKING:
-
     from ..engine.models.model_info import ModelInfo
     from ..engine.models.progress import Progress
     from ..fsm_cache.compiler import CompilerStats

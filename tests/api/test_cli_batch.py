@@ -15,6 +15,7 @@ from api_fakes import FakeEngine, Script, echoes, fails, fake_runtime, says
 from api_processes import FORMCAST, run_formcast
 
 from formcast.api import constraints
+from formcast.api.cli.asker import Manner
 from formcast.api.cli.batch import BatchRun
 from formcast.api.cli.batch_file import BatchOutput, read_items
 from formcast.api.cli.errors import UsageError
@@ -32,7 +33,7 @@ def answer(files: tuple[Path, Path], script: Script, constraint: Any = None, **f
     runtime = fake_runtime(script, **fake)
     items = read_items(str(files[0]))
     with closing(BatchOutput(str(files[1]), items)) as output:
-        batch = BatchRun(runtime, SamplingParams(), constraint, output, raw=False, system=None)
+        batch = BatchRun(runtime, Manner(params=SamplingParams()), constraint, output)
         num_failed = batch.answer_all(items, lambda num_finished: None)
     assert isinstance(runtime.engine, FakeEngine)
     return num_failed, runtime.engine

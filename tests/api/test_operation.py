@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import select
 import socket
 import ssl
 import subprocess
@@ -245,22 +246,36 @@ def test_an_answer_that_takes_too_long_is_ended(stream: bool):
     assert len(runtime.engine.aborted) == 1  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_a_reader_that_stalls_is_left():
-    """The engine has long written its answer, the client never reads: the request ends and the server goes on."""
-    with fake_server("floods", write_timeout_s=0.3, shutdown_grace_s=30) as server:
-        body = json.dumps(HELLO | {"stream": True}).encode()
-        with socket.socket() as connection:
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.connect(address(server))
-            connection.sendall(f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body)
-            assert connection.recv(1)
-            until_idle(server)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_reader_that_stalls_is_cut_off(stream: bool):
+    """The engine has long written its answer, the client never reads: its connection ends, the server goes on, and whoever reads
+    slowly gets everything."""
+    body = json.dumps(HELLO | {"stream": stream}).encode()
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+
+    def ask() -> socket.socket:
+        connection = socket.socket()
+        connection.settimeout(30)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect(address(server))
+        connection.sendall(head + body)
+        return connection
+
+    with fake_server("floods", write_timeout_s=0.4, shutdown_grace_s=30) as server, ask() as slow, ask() as stalled:
+        taken = bytearray()
+        while piece := slow.recv(1 << 16):
+            taken += piece
+        assert len(taken) > 10_000_000 and taken.endswith(b"[DONE]\n\n\r\n0\r\n\r\n" if stream else b"}")
+        wait_for_a_cut(stalled)
         assert server.stop(15)[0] == 0
 
 
-def until_idle(server: Server) -> None:
-    while f'formcast:http_requests_total{{model_name="fake",path="{CHAT}"' not in httpx.get(f"{server.url}/metrics").text:
-        time.sleep(0.05)
+def wait_for_a_cut(connection: socket.socket) -> None:
+    """Without reading: reading would be a sign of life."""
+    poll = select.poll()
+    poll.register(connection, 0)
+    (found,) = poll.poll(30_000)
+    assert found[1] & (select.POLLERR | select.POLLHUP)
 
 
 def test_a_full_queue_says_when_to_come_back():

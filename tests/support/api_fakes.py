@@ -75,6 +75,13 @@ def hangs(text: str = "") -> Script:
     return lambda request: [RequestOutput(request_id=request.request_id, new_token_ids=(ord(c),), text=c) for c in text]
 
 
+def floods(request: Request) -> Iterable[RequestOutput]:
+    """A script: more text than sockets hold, 10 MB."""
+    for _ in range(100):
+        yield RequestOutput(request_id=request.request_id, new_token_ids=(120,), text="x" * 100_000)
+    yield RequestOutput(request_id=request.request_id, finish_reason="stop")
+
+
 class FakeEngine:
     """Plays a script for each request, at once, in the thread of the caller.
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formcast.api.ports import OnOutput
 from formcast.api.runtime import Runtime
-from formcast.engine.core import EngineStats
 from formcast.engine.kv.manager import KVUsage
 from formcast.engine.request import EngineOverloaded, EngineStopped, Request, RequestOutput
+
+if TYPE_CHECKING:
+    from formcast.engine.core import EngineStats
 
 VOCAB_SIZE = 300
 Script = Callable[[Request], Iterable[RequestOutput]]
@@ -121,6 +123,8 @@ class FakeEngine:
         return not self._closed
 
     def stats(self) -> EngineStats:
+        from formcast.engine.core import EngineStats  # brings the tensor stack, which a server process that is just to start needs not
+
         return EngineStats(
             num_running=len(self._live),
             num_waiting=1,

@@ -139,7 +139,9 @@ class FakeEngine:
             num_aborted=1,
             num_preemptions=2,
             num_masks=7,
-            num_draft_tokens=5, num_accepted_tokens=4, num_forced_tokens=3,
+            num_draft_tokens=5,
+            num_accepted_tokens=4,
+            num_forced_tokens=3,
             mask_seconds=0.25,
         )
 

@@ -30,6 +30,7 @@ def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
         draft_from_grammar=args.draft_from_grammar,
         speculative_config=args.speculative_config,
         device=args.device,
+        fsm_cache_dir=args.fsm_cache_dir,
         **({"max_waiting": args.max_waiting} if "max_waiting" in args else {}),
     )
 

@@ -116,7 +116,7 @@ class EngineCore:
         self._compiler = compiler
         self._table = TokenTable(token_bytes=vocabulary.token_bytes, special_name=model.tokenizer.id_to_token)
         self._num_tokens = model.vocab_size
-        self._ends = EndTokens.of(model.eos_token_ids, model.vocab_size)
+        self._ends = EndTokens(token_ids=model.eos_token_ids, num_tokens=model.vocab_size)
         self._runner = Runner(model)
         self.limits: EngineLimits = resolve(
             config,

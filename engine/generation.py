@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from ..fsm_cache.mask import NO_ROW, Mask
 from .detokenizer import Detokenizer, StopStrings, TokenTable
 from .drafts.drafter import Drafter, Drafts
 from .mask_meter import MaskMeter
@@ -29,7 +30,7 @@ class Cursor(Protocol):
     def finished(self) -> bool: ...
     @property
     def place(self) -> Hashable: ...
-    def fill_mask(self, row: np.ndarray) -> None: ...
+    def mask(self) -> Mask: ...
     def advance(self, token_id: int) -> bool: ...
     def rollback(self, n: int) -> None: ...
     def forced_tokens(self, max_bytes: int) -> list[int]: ...
@@ -46,17 +47,11 @@ class EndTokens:
     """The tokens with which a model ends an answer.
 
     Attributes:
-        mask: [ceil(V / 32)] int32, the same as bits.
         num_tokens: V, the width of the logits.
     """
 
     token_ids: frozenset[int]
-    mask: np.ndarray
     num_tokens: int
-
-    @staticmethod
-    def of(token_ids: frozenset[int], num_tokens: int) -> EndTokens:
-        return EndTokens(token_ids=token_ids, mask=_mask_of(token_ids, num_tokens), num_tokens=num_tokens)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,10 +100,10 @@ class Generation:
         self._stop_strings = StopStrings(params.stop, include=params.include_stop_str_in_output)
         self._edits = self._row_edits()
         self._cursor: Cursor | None = None
-        self._mask: np.ndarray | None = None
+        self._mask: Mask | None = None
         self._drafter: Drafter | None = None
         self._drafts = Drafts()
-        self._ahead: deque[tuple[int, np.ndarray | None]] = deque()
+        self._ahead: deque[tuple[int, Mask | None]] = deque()
 
     @property
     def request_id(self) -> str:
@@ -157,17 +152,17 @@ class Generation:
         self.num_accepted += num_accepted
         self.num_forced += sum(self._drafts.forced[:num_accepted])
 
-    def _row(self, index: int, mask: np.ndarray | None, edits: RowEdits | None) -> SampleRow:
+    def _row(self, index: int, mask: Mask | None, edits: RowEdits | None) -> SampleRow:
         if mask is not None and self._is_held:
             mask = _without(mask, self._held_mask)
         return SampleRow(params=self.request.params, seed=self._seed, position=self.num_generated + index, mask=mask, edits=edits)
 
-    def _masks_after(self, drafts: Sequence[int]) -> list[np.ndarray | None]:
+    def _masks_after(self, drafts: Sequence[int]) -> list[Mask | None]:
         """The mask after each of some tokens that the grammar allows one after the other."""
         cursor = self._cursor
         if cursor is None:
             return [None] * len(drafts)
-        masks: list[np.ndarray | None] = []
+        masks: list[Mask | None] = []
         num_taken = 0
         try:
             for token_id in drafts:
@@ -233,23 +228,19 @@ class Generation:
             self._drafter.learn(token_id, place)
         if cursor.finished:
             return True
-        self._mask = self._known_mask(token_id)
-        if self._mask is None:
-            self._mask = self._next_mask(cursor)
-        return cursor.accepting and not (self._mask & ~self._ends.mask).any()
+        mask = self._mask = self._known_mask(token_id) or self._next_mask(cursor)
+        return mask.is_end
 
-    def _known_mask(self, token_id: int) -> np.ndarray | None:
+    def _known_mask(self, token_id: int) -> Mask | None:
         """The mask after a token, if that was the next draft."""
         if self._ahead and self._ahead[0][0] == token_id:
             return self._ahead.popleft()[1]
         self._ahead.clear()
         return None
 
-    def _next_mask(self, cursor: Cursor) -> np.ndarray:
-        mask = np.zeros_like(self._ends.mask)
+    def _next_mask(self, cursor: Cursor) -> Mask:
         with self._mask_meter.measure():
-            cursor.fill_mask(mask)
-        return mask
+            return cursor.mask()
 
     def _row_edits(self) -> RowEdits | None:
         params = self.request.params
@@ -269,7 +260,7 @@ def _mask_of(token_ids: Iterable[int], num_tokens: int) -> np.ndarray:
     return mask.view(np.int32)
 
 
-def _without(mask: np.ndarray, removed: np.ndarray) -> np.ndarray:
+def _without(mask: Mask, removed: np.ndarray) -> Mask:
     """The mask without some tokens, or unchanged if nothing would be left."""
-    rest = mask & ~removed
-    return rest if rest.any() else mask
+    rest = mask.row(len(removed)) & ~removed
+    return Mask.of(rest, NO_ROW, rest.nbytes) if rest.any() else mask

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from ..fsm_cache.mask import Mask, write_masks
 from .kernels.masked_sample import LogitEdits, RowStatus, SampleResult, SampleSettings, masked_sample
 from .kernels.masked_sample.philox import uniforms
 from .kernels.masked_sample.reference import unpack
@@ -96,14 +97,14 @@ class SampleRow:
     Attributes:
         seed: of the request, 64 bits.
         position: index of the token in the answer. Seed and position alone decide the draw.
-        mask: [ceil(V / 32)] int32, or None for a free row.
+        mask: the allowed tokens, or None for a free row.
         edits: penalties and biases, or None.
     """
 
     params: SamplingParams
     seed: int
     position: int
-    mask: np.ndarray | None = None
+    mask: Mask | None = None
     edits: RowEdits | None = None
 
 
@@ -122,7 +123,7 @@ class Sampler:
 
     def __init__(self, num_tokens: int):
         self._num_tokens = num_tokens
-        self._no_masks = np.zeros((0, -(-num_tokens // 32)), np.int32)
+        self._masks_memory = np.zeros((0, -(-num_tokens // 32)), np.int32)
 
     def sample(self, logits: torch.Tensor, rows: Sequence[SampleRow]) -> list[SampledToken]:
         """One token per row.
@@ -155,14 +156,11 @@ class Sampler:
         )
 
     def _masks(self, rows: Sequence[SampleRow]) -> np.ndarray:
-        if self._no_masks.shape[0] < len(rows):
-            self._no_masks = np.zeros((len(rows), self._no_masks.shape[1]), np.int32)
-        if all(row.mask is None for row in rows):
-            return self._no_masks[: len(rows)]
-        masks = np.zeros((len(rows), self._no_masks.shape[1]), np.int32)
-        for index, row in enumerate(rows):
-            if row.mask is not None:
-                masks[index] = row.mask
+        """Masks [R, W], those of the constrained rows written all at once; the others hold anything. Valid until the next call."""
+        if len(self._masks_memory) < len(rows):
+            self._masks_memory = np.zeros((len(rows), self._masks_memory.shape[1]), np.int32)
+        masks = self._masks_memory[: len(rows)]
+        write_masks([row.mask for row in rows], masks)
         return masks
 
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..grammar.machine_layout import DEAD
-from .mask import NO_ROW, Mask
-from .walk import fill_row, fill_rows
+from .mask import NO_ROW, Mask, write_masks
+from .walk import fill_row
 
 if TYPE_CHECKING:
     from .token_fsm import Place, TokenFSM
@@ -145,19 +144,10 @@ def fill_masks(cursors: Sequence[Cursor | None], rows: np.ndarray) -> None:
     if rows.ndim != 2 or rows.dtype != np.int32 or rows.shape[0] != len(cursors) or not rows.flags.c_contiguous:
         raise ValueError(f"mask rows must be contiguous int32 [{len(cursors)}, W], not {rows.dtype} {list(rows.shape)}")
     words = rows.shape[1]
-    masks: list[Mask] = []  # held until they are written
-    places = array("q")
-    for index, cursor in enumerate(cursors):
-        if cursor is None:
-            continue
-        if cursor.fsm.vocabulary.row_words != words:
+    for cursor in cursors:
+        if cursor is not None and cursor.fsm.vocabulary.row_words != words:
             raise ValueError(f"a mask row must have {cursor.fsm.vocabulary.row_words} words, not {words}")
-        mask = cursor.mask()
-        masks.append(mask)
-        places.append(index)
-        places.extend(mask.place)
-    if masks:
-        fill_rows(rows, np.frombuffer(places, np.int64).reshape(-1, 4))
+    write_masks([None if cursor is None else cursor.mask() for cursor in cursors], rows)
 
 
 def advance_many(cursors: Sequence[Cursor | None], token_ids: Sequence[int]) -> list[bool]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ..grammar.kernel_cache import kernel
-from ..grammar.kernels import MEMORY, addresses, i4, pointer, step
+from ..grammar.kernels.memory import MEMORY, addresses, i4, i4_1, pointer
+from ..grammar.kernels.step import step
 from ..grammar.machine_layout import DEAD
-from .walk import i4_1
 
 # answers of only_byte beside the codes of step
 CHOICE = -10

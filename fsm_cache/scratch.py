@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..grammar.kernels import OUT_SIZE
+from ..grammar.kernels.unions import OUT_SIZE
 from .walk import INFO_SIZE, STATUS_SIZE
 
 

@@ -91,12 +91,14 @@ class TokenFSM:
 
     def _without_unfinished(self, state: int, mask: Mask) -> Mask:
         """The mask without tokens after which a text might have to end inside a character."""
-        row = np.zeros(self.vocabulary.row_words, np.int32) if mask.base is NO_ROW else mask.base.copy()
-        set_bits(row, mask.ids)
+        row = mask.row(self.vocabulary.row_words)
         for token in self.vocabulary.unfinished:
             if row[token >> 5] >> (token & 31) & 1 and self._step(state, token) == DEAD:
                 row.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
-        return Mask.of(row, NO_ROW, row.nbytes)
+        rest = row.copy()
+        for token in self.vocabulary.eos_token_ids:
+            rest.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
+        return Mask.of(row, NO_ROW, row.nbytes, is_end=self._machine.accepting(state) and not rest.any())
 
     # --- what cursors ask ------------------------------------------------------------------------------------------
 
@@ -209,15 +211,17 @@ class _MaskMaker:
                 self._bases.append(self._row())
                 self._count = 0
         self._try(whole, None)
-        if self._machine.accepting(state):
+        accepting = self._machine.accepting(state)
+        is_end = accepting and self._count == 0 and not any(base.any() for base in self._bases)
+        if accepting:
             self._count = add_all(self._vocabulary.eos_array, self._scratch.found, self._count)
         if len(self._bases) <= 1 and self._count <= _NARROW:
             ids = self._scratch.found[: self._count].copy()
-            return Mask.of(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes)
+            return Mask.of(self._bases[0] if self._bases else NO_ROW, ids, ids.nbytes, is_end=is_end)
         row = self._row()
         for base in self._bases:
             row |= base
-        return Mask.of(row, NO_ROW, row.nbytes)
+        return Mask.of(row, NO_ROW, row.nbytes, is_end=is_end)
 
     def _try(self, state: int, closed: np.ndarray | None) -> None:
         """Adds those of the doubtful tokens that may be read in `state`, without as many bytes at their beginning as `closed` says."""

@@ -9,7 +9,10 @@ import numpy as np
 from numba import types
 
 from ..grammar.kernel_cache import kernel
-from ..grammar.kernels import MEMORY, P, addresses, ask, at_address, end_key, is_item_of, name_child, pointer, step
+from ..grammar.kernels.items import is_item_of
+from ..grammar.kernels.keys import end_key, name_child
+from ..grammar.kernels.memory import MEMORY, P, addresses, ask, at_address, i4, i4_1, pointer
+from ..grammar.kernels.step import step
 from ..grammar.machine_layout import (
     CLASS_BASE,
     COUNTED,
@@ -64,9 +67,7 @@ from ..grammar.machine_layout import (
 )
 from .trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
 
-i4 = types.int32
 i8 = types.int64
-i4_1 = types.Array(types.int32, 1, "C")
 i4_2 = types.Array(types.int32, 2, "C")
 i8_2 = types.Array(types.int64, 2, "C")
 i2_1 = types.Array(types.int16, 1, "C")

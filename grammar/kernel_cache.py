@@ -16,7 +16,7 @@ from typing import Any
 from numba import njit
 from numba.core import config as numba_config
 
-_SOURCES = ("grammar/kernels.py", "grammar/node_kernels.py", "grammar/machine_layout.py", "fsm_cache/walk.py", "fsm_cache/trie.py")
+_SOURCES = ("grammar/kernels/*.py", "grammar/machine_layout.py", "fsm_cache/walk.py", "fsm_cache/trie.py")
 
 _config: Any = numba_config
 
@@ -26,8 +26,8 @@ def cache_folder() -> Path:
     """`$FORMCAST_HOME/kernels/<digest>`, by default below `~/.cache/formcast`."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
-    for name in _SOURCES:
-        digest.update((root / name).read_bytes())
+    for path in sorted(path for pattern in _SOURCES for path in root.glob(pattern)):
+        digest.update(path.read_bytes())
     home = os.environ.get("FORMCAST_HOME") or Path.home() / ".cache" / "formcast"
     return Path(home) / "kernels" / digest.hexdigest()[:16]
 

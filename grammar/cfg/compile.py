@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 
 from ..languages import CharAutomaton
 from ..limits import Limits
-from ..machine import Element, ForkParts, Machine, PositionParts
+from ..machine import Machine
 from ..machine_layout import FORK, LEAF, POSITION
+from ..machine_parts import Element, ForkParts, PositionParts
 from ..regex import CharSet, Language
 from ..structural_tag.symbols import SymbolTable
 from ..whitespace import Whitespace
@@ -39,9 +40,7 @@ def compile_cfg(
     return _Compiler(grammar, Machine(whitespace, limits), SymbolTable(special_tokens), limits).run()
 
 
-def compile_part(
-    grammar: ContextFreeGrammar, machine: Machine, symbols: SymbolTable, limits: Limits
-) -> tuple[tuple[Element, ...], bool]:
+def compile_part(grammar: ContextFreeGrammar, machine: Machine, symbols: SymbolTable, limits: Limits) -> tuple[tuple[Element, ...], bool]:
     """A grammar as a part of a larger one: what reads a text of it that is not empty, in `machine`, and whether it may be empty. Raises
     what `compile_cfg` raises."""
     return _Compiler(grammar, machine, symbols, limits).part()

@@ -9,8 +9,9 @@ from ..errors import GrammarError
 from ..json_schema.compile import SchemaCompiler
 from ..json_schema.expand import Expander
 from ..languages import CharAutomaton
-from ..machine import Element, Machine
+from ..machine import Machine
 from ..machine_layout import DEAD, END, FINAL_ROW, LEAF, NIL, VALUE
+from ..machine_parts import Element
 from ..regex import CharSet, Language
 from ..regex.charset import NO_CHARS
 from ..structural_tag.spec import Token

@@ -9,8 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import GrammarError, LimitError
-from ..machine import ArrayFrame
 from ..machine_layout import ARRAY_AFTER, UNKNOWN
+from ..machine_parts import ArrayFrame
 from .nodes import NOTHING, Node
 from .numbers import NumberSet
 from .shapes import ArrayShape, Numbers

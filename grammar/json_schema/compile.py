@@ -11,8 +11,9 @@ from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton
 from ..leaves import WordRows
 from ..lowering import GENERIC_STRING_ROW
-from ..machine import Machine, ValueParts
+from ..machine import Machine
 from ..machine_layout import DEAD
+from ..machine_parts import ValueParts
 from ..regex import Language
 from ..whitespace import Whitespace
 from .arrays import ArrayFrames, array_needs, uniqueness

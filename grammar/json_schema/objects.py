@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..machine import ObjectFrame, Transition
 from ..machine_layout import CLASS_BASE, OBJECT_AFTER
+from ..machine_parts import ObjectFrame, Transition
 from ..regex import Language
 from .completion import Completion, Ending, Progress
 from .key_order import KeyOrder

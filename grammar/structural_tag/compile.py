@@ -18,8 +18,9 @@ from ..json_schema.compile import SchemaCompiler
 from ..json_schema.document import Document
 from ..json_schema.expand import Expander
 from ..limits import Limits
-from ..machine import Element, ForkParts, Machine, leaf_row
+from ..machine import Machine, leaf_row
 from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
+from ..machine_parts import Element, ForkParts
 from ..regex import Language
 from .checks import Checks
 from .emptiness import Emptiness

@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
-from engine_fakes import mask_of
 
 from formcast.engine.kernels.masked_sample import RowStatus
 from formcast.engine.request import SamplingParams
 from formcast.engine.sampler import RowEdits, Sampler, SampleRow
+from formcast.fsm_cache.mask import NO_ROW, Mask
 
 V = 50
 
@@ -19,7 +20,11 @@ def row(*, mask=None, seed=0, position=0, prompt=(), answer=(), **params) -> Sam
     for token in answer:
         edits.append(token)
     return SampleRow(
-        params=settings, seed=seed, position=position, mask=None if mask is None else mask_of(mask, V), edits=edits if len(edits) else None
+        params=settings,
+        seed=seed,
+        position=position,
+        mask=None if mask is None else Mask.of(NO_ROW, np.array(mask, np.int32), 0),
+        edits=edits if len(edits) else None,
     )
 
 

@@ -160,3 +160,14 @@ def test_masks_are_the_same_when_their_memory_is_tiny() -> None:
             break
         token = rng.choice(tokens)
         assert a.advance(token) and b.advance(token)
+
+
+@pytest.mark.parametrize("name", GRAMMARS)
+def test_a_mask_says_whether_nothing_but_the_end_is_left(name: str) -> None:
+    rng = random.Random(name)
+    cursor = compile_grammar(GRAMMARS[name], vocabulary()).cursor()
+    for _ in range(25):
+        allowed = mask_of(cursor)
+        assert cursor.mask().is_end == (allowed == {EOS})
+        if not cursor.advance(rng.choice(sorted(allowed - {EOS}) or [EOS])):
+            break

@@ -18,6 +18,7 @@ from formcast.engine.attention import IMPLEMENTATION
 from formcast.engine.config import EngineConfig
 from formcast.engine.core import Compiler, EngineCore
 from formcast.engine.request import Request, RequestOutput, SamplingParams
+from formcast.fsm_cache.mask import NO_ROW, Mask
 
 EOS = 256
 SPECIAL = 257
@@ -111,10 +112,11 @@ class ScriptCursor:
         self._taken -= n - self.finished if n else 0
         self.finished = self.finished and not n
 
-    def fill_mask(self, row: np.ndarray) -> None:
+    def mask(self) -> Mask:
         if self._script.error_at == self._taken and self._script.error is not None:
             raise self._script.error
-        row[:] = mask_of([EOS] if self.accepting else self._script.allowed[self._taken])
+        allowed = [EOS] if self.accepting else sorted(self._script.allowed[self._taken])
+        return Mask.of(NO_ROW, np.array(allowed, np.int32), 0, is_end=self.accepting)
 
     def advance(self, token_id: int) -> bool:
         if self.finished or self._script.refuse_at == self._taken:

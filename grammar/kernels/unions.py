@@ -1,4 +1,4 @@
-"""Hash-consed nodes and their unions, in numba.
+"""Unions of states.
 
 A state is a node (a stack, whose top it is) or a SET of nodes. Stacks are merged from the top down: a SET holds at most one node for each
 thing that can be read next, and where several stacks begin with the same thing, what may come after it is a SET again. A state is
@@ -8,14 +8,11 @@ are equal ints. Unions of tails are remembered, so that stacks that grow togethe
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import types
-from numba.extending import intrinsic
 
-from .kernel_cache import kernel
-from .machine_layout import (
+from ..kernel_cache import kernel
+from ..machine_layout import (
     ARRAY_AFTER,
     ARRAY_OPEN,
     ASK,
@@ -23,16 +20,11 @@ from .machine_layout import (
     FORK,
     GROW,
     GUARD,
-    H_BUCKET_MASK,
-    H_NEED,
-    H_NEED_A,
-    H_NEED_B,
     H_NODE_CAPACITY,
     H_NODES,
     KIND,
     LEAF,
     MARK,
-    NEED,
     NEXT,
     NIL,
     NODE,
@@ -49,103 +41,12 @@ from .machine_layout import (
     B,
     C,
 )
-
-i4 = types.int32
-i4_1 = types.Array(types.int32, 1, "C")
-# Addresses of nodes, buckets, rows, table, values, frames, transitions, header: unpacking one array costs a call from Python
-# 0.2 us, unpacking eight of them 2 us.
-MEMORY = types.Array(types.int64, 1, "C")
-
-P = types.CPointer(types.int32)
-
-
-def _pointer(_typing, array):
-    """Address of the first element. Inner functions take addresses: an array argument costs seven machine words a call."""
-
-    def codegen(context, builder, signature, args):
-        return context.make_array(signature.args[0])(context, builder, args[0]).data
-
-    return types.CPointer(array.dtype)(array), codegen
-
-
-def _at_address(_typing, address):
-    """The int32 array at an address."""
-
-    def codegen(context, builder, signature, args):
-        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
-
-    return P(address), codegen
-
-
-pointer: Any = intrinsic(_pointer)
-at_address: Any = intrinsic(_at_address)
-
+from .memory import P, ask, i4, pointer
+from .nodes import add_node, bucket_of, first_of, list_members, make_node, rest_of
 
 MAX_MEMBERS = 2048  # members of one union, and pending nodes of one step; beyond, the kernels ask for nothing that helps
 OUT_SIZE = 2 * MAX_MEMBERS
 NODE_MARGIN = 3 * OUT_SIZE  # nodes that one step can make, apart from those of merged tails
-
-
-@kernel(i4(P, i4, i4, i4))
-def ask(header, what, a, b):
-    header[H_NEED] = what
-    header[H_NEED_A] = a
-    header[H_NEED_B] = b
-    return np.int32(NEED)
-
-
-@kernel(types.int64(P, i4, i4, i4, i4, i4))
-def bucket_of(header, kind, a, b, c, parent):
-    h = np.uint32(kind) * np.uint32(0x9E3779B1)
-    h = (h ^ np.uint32(a)) * np.uint32(0x85EBCA6B)
-    h = (h ^ (h >> np.uint32(15)) ^ np.uint32(b)) * np.uint32(0xC2B2AE35)
-    h = (h ^ (h >> np.uint32(13)) ^ np.uint32(c)) * np.uint32(0x27D4EB2F)
-    h = (h ^ (h >> np.uint32(16)) ^ np.uint32(parent)) * np.uint32(0x165667B1)
-    return np.int64((h ^ (h >> np.uint32(15))) & np.uint32(header[H_BUCKET_MASK]))
-
-
-@kernel(i4(P, P, P, types.int64, i4, i4, i4, i4, i4))
-def add_node(nodes, buckets, header, slot, kind, a, b, c, parent):
-    n = header[H_NODES]
-    header[H_NODES] = n + 1
-    nodes[n * NODE + KIND] = kind
-    nodes[n * NODE + A] = a
-    nodes[n * NODE + B] = b
-    nodes[n * NODE + C] = c
-    nodes[n * NODE + PARENT] = parent
-    nodes[n * NODE + NEXT] = buckets[slot]
-    buckets[slot] = n
-    return n
-
-
-@kernel(i4(P, P, P, i4, i4, i4, i4, i4, i4))
-def make_node(nodes, buckets, header, kind, a, b, c, parent, insert):
-    """The node with these fields; made when absent and `insert`, else -1."""
-    slot = bucket_of(header, kind, a, b, c, parent)
-    n = buckets[slot]
-    while n >= 0:
-        at = n * NODE
-        same = nodes[at + KIND] == kind and nodes[at + A] == a and nodes[at + B] == b
-        if same and nodes[at + C] == c and nodes[at + PARENT] == parent:
-            return n
-        n = nodes[at + NEXT]
-    if insert == 0:
-        return np.int32(-1)
-    return add_node(nodes, buckets, header, slot, kind, a, b, c, parent)
-
-
-@kernel(types.void(P, P, P))
-def rebuild_buckets(nodes, buckets, header):
-    for n in range(header[H_NODES]):
-        at = n * NODE
-        kind = nodes[at + KIND]
-        parent = np.int32(NIL) if kind == UNION else nodes[at + PARENT]
-        slot = bucket_of(header, kind, nodes[at + A], nodes[at + B], nodes[at + C], parent)
-        nodes[at + NEXT] = buckets[slot]
-        buckets[slot] = np.int32(n)
-
-
-# --- unions --------------------------------------------------------------------------------------------------------
 
 
 @kernel(i4(P, P, P, i4, i4))
@@ -190,30 +91,6 @@ def compare(nodes, m, n):
     ):
         return np.int32(0)
     return np.int32(-1) if m < n else np.int32(1)  # a step looks into the parents of the other kinds
-
-
-@kernel(i4(P, i4))
-def first_of(nodes, state):
-    """The first node of a state."""
-    return nodes[state * NODE + A] if nodes[state * NODE + KIND] == SET else state
-
-
-@kernel(i4(P, i4))
-def rest_of(nodes, state):
-    """The state without its first node, NIL if that is all."""
-    return nodes[state * NODE + PARENT] if nodes[state * NODE + KIND] == SET else np.int32(NIL)
-
-
-@kernel(i4(P, i4, P, i4, i4))
-def list_members(nodes, state, out, count, limit):
-    """Appends the nodes of a state to `out[:count]`. Answers the new count, or -1 if it would exceed `limit`."""
-    while state != NIL:
-        if count >= limit:
-            return np.int32(-1)
-        out[count] = first_of(nodes, state)
-        count += 1
-        state = rest_of(nodes, state)
-    return count
 
 
 @kernel(i4(P, P, P, P, i4))

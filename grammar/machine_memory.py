@@ -1,0 +1,142 @@
+"""The memory of one grammar's automaton, and what its states are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .errors import LimitError
+from .kernels import entries
+from .kernels.unions import MAX_MEMBERS, OUT_SIZE
+from .limits import Limits
+from .machine_layout import (
+    GROW,
+    H_BUCKET_MASK,
+    H_NODE_CAPACITY,
+    H_NODES,
+    H_TRANSITION_MASK,
+    HEADER_SIZE,
+    KIND,
+    NIL,
+    NODE,
+    PARENT,
+    RECORD,
+    SET,
+    SETTINGS_SIZE,
+    A,
+)
+from .row_store import STORE
+
+TOO_MANY = f"more than {MAX_MEMBERS} alternatives are open at one place of the text"
+
+
+class MachineMemory:
+    """The arrays of one grammar's automaton, see `machine_layout`, and its states. Kernels find the arrays through `memory`.
+
+    Args:
+        limits: `max_nodes` bounds the nodes.
+
+    Attributes:
+        memory: int64 [8]: addresses of the arrays; another array once one of them has grown.
+    """
+
+    def __init__(self, limits: Limits):
+        self.limits = limits
+        self.nodes = np.zeros((1 << 14, NODE), np.int32)
+        self.buckets = np.full(1 << 10, -1, np.int32)
+        self.table = np.zeros(1 << 10, np.int32)
+        self.values = np.full(64, -1, np.int32)
+        self.frames = np.full(64, -1, np.int32)
+        self.transitions = np.full((64, 3), -1, np.int32)
+        self.header = np.zeros(HEADER_SIZE, np.int32)
+        self._out = np.zeros(OUT_SIZE, np.int32)
+        self._table_used = SETTINGS_SIZE
+        self._transitions_used = 0
+        self._pack()
+        self.node(NIL, 0, 0, 0, 0)
+
+    # --- states ----------------------------------------------------------------------------------------------------
+
+    def node(self, kind: int, a: int, b: int, c: int, parent: int) -> int:
+        """The node with these fields, made when absent."""
+        if int(self.header[H_NODES]) + 1 >= len(self.nodes):
+            self._grow_nodes()
+        return int(entries.intern_node(self.memory, kind, a, b, c, parent))
+
+    def members(self, state: int) -> list[int]:
+        """The nodes that a state is the union of."""
+        if int(self.nodes[state, KIND]) == RECORD:
+            state = int(self.nodes[state, A])
+        if int(self.nodes[state, KIND]) != SET:
+            return [state]
+        found = []
+        while state != NIL:
+            found.append(int(self.nodes[state, A]))
+            state = int(self.nodes[state, PARENT])
+        return found
+
+    def union(self, states: Sequence[int]) -> int:
+        """The union of at least one state."""
+        while True:
+            self._out[: len(states)] = states
+            result = int(entries.union_of(self.memory, self._out, len(states)))
+            if result >= 0:
+                return result
+            if result != GROW:
+                raise LimitError(TOO_MANY)
+            self._grow_nodes()
+
+    # --- growing ---------------------------------------------------------------------------------------------------
+
+    def append_bits(self, bits: int, count: int) -> int:
+        """Stores the lowest `count` bits; answers their offset in the table."""
+        words = np.frombuffer(bits.to_bytes((count + 31) // 32 * 4, "little"), np.int32)
+        return self._append(words.tolist())
+
+    def _append(self, data: list[int] | np.ndarray) -> int:
+        at = self._table_used
+        while at + len(data) > len(self.table):
+            self.table = doubled(self.table, 0)
+            self._pack()
+        self.table[at : at + len(data)] = data
+        self._table_used = at + len(data)
+        return at
+
+    def _add_transition(self, frame: int, outcome: int, at: int) -> None:
+        if 2 * self._transitions_used >= len(self.transitions):
+            old = self.transitions[self.transitions[:, 0] >= 0]
+            self.transitions = np.full((2 * len(self.transitions), 3), -1, np.int32)
+            self._pack()
+            for f, o, offset in old.tolist():
+                entries.add_transition(self.memory, f, o, offset)
+        entries.add_transition(self.memory, frame, outcome, at)
+        self._transitions_used += 1
+
+    def _grow_nodes(self) -> None:
+        if len(self.nodes) >= self.limits.max_nodes:
+            raise LimitError(f"the constraint needs more than {self.limits.max_nodes} nodes (max_nodes)")
+        self.nodes = doubled(self.nodes, 0)
+        self.buckets = np.full(len(self.nodes) // 4, -1, np.int32)
+        self._pack()
+        entries.rehash_nodes(self.memory)
+
+    def _pack(self) -> None:
+        """Tells the kernels where the arrays are now."""
+        self.header[H_NODE_CAPACITY] = len(self.nodes)
+        self.header[H_BUCKET_MASK] = len(self.buckets) - 1
+        self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
+        self._arrays = (self.nodes, self.buckets, STORE.rows, self.table, self.values, self.frames, self.transitions, self.header)
+        self.memory = np.array([a.ctypes.data for a in self._arrays], np.int64)
+
+    @property
+    def num_nodes(self) -> int:
+        """Nodes made so far."""
+        return int(self.header[H_NODES])
+
+
+def doubled(array: np.ndarray, fill: int) -> np.ndarray:
+    shape = (2 * array.shape[0], *array.shape[1:])
+    grown = np.full(shape, fill, array.dtype) if fill else np.zeros(shape, array.dtype)  # zeros take memory only once used
+    grown[: array.shape[0]] = array
+    return grown

@@ -32,7 +32,10 @@ from formcast.grammar.grammar import Grammar
 
 
 def one_line(text: str) -> bool:
-    return text.count("\n") == 1 and "Traceback" not in text
+    """Whether a message is one line, but for the place in a pattern or grammar that may be shown below."""
+    lines = text.splitlines()
+    shows_place = len(lines) == 3 and lines[2].strip() == "^"
+    return text.endswith("\n") and (len(lines) == 1 or shows_place) and "Traceback" not in text
 
 
 def test_help_loads_nothing_heavy():
@@ -86,7 +89,7 @@ def test_bad_flags_are_one_line_and_2(arguments: list[str], capsys: pytest.Captu
         (["generate", "m", "x", "--lark", 'start: "a"', "--gbnf", 'root ::= "a"'], "'--lark' and '--gbnf'"),
         (["generate", "m", "x", "--ebnf", "root ::= 'a'", "--json-object"], "'--json-object' and '--ebnf'"),
         (["generate", "m", "x", "--lark", "start: word"], "at position 7"),
-        (["generate", "m", "x", "--lark", 'start: a\na: "x" ('], "in line 2, column 9"),
+        (["generate", "m", "x", "--lark", 'start: a\na: "x" ('], "line 2, column 9"),
         (["generate", "m", "x", "--lark", 'other: "a"'], "start"),
         (["generate", "m", "x", "--lark", 'start: "a"', "--lark-start", "other"], "other"),
         (["generate", "m", "x", "--lark-start", "other"], "--lark-start needs --lark"),

@@ -143,7 +143,7 @@ def test_the_root_can_be_named(acceptor):
         ("root ::= [z-a]", 9, "out of order"),
         ('root ::= "a"{3,2}', 12, "out of order"),
         ('root ::= "a"{x}', 13, "unexpected 'x'"),
-        ('root ::= "a"{2', 14, "the end of the grammar"),
+        ('root ::= "a"{2', 14, "end of the grammar"),
         ('root ::= "a" root', 0, "'root' never ends"),
         ('root ::= x\nx ::= "b" y\ny ::= x', 23, "never ends"),
         ("root ::= [^\\x00-\\U0010FFFF]", 0, "never ends"),
@@ -161,7 +161,7 @@ def test_gbnf_errors_name_the_place(text: str, position: int, part: str):
 @pytest.mark.parametrize(
     ("text", "position", "part"),
     [
-        ("root ::= 'a' - ", 15, "the end of the grammar"),
+        ("root ::= 'a' - ", 15, "end of the grammar"),
         ("root ::= 'a' | - 'b'", 15, "unexpected '-'"),
         ("root ::= ('a' -) 'b'", 15, "unexpected"),
         ("root ::= x - 'a'\nx ::= '(' x ')' | 'a'", 11, "regular"),

@@ -139,7 +139,7 @@ def test_the_start_can_be_named(acceptor):
     [
         ('start: "a', 7, "unexpected"),
         ('start "a"', 6, "unexpected"),
-        ('start: ("a"', 11, "the end of the grammar"),
+        ('start: ("a"', 11, "end of the grammar"),
         ('start: "a")', 10, "unexpected"),
         ("start: x", 7, "rule x is used but not defined"),
         ("start: X", 7, "terminal X is used but not defined"),

@@ -24,7 +24,8 @@ from .mask_meter import MaskMeter
 from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, SamplingParams, TokenLogprob
 from .runner import Model, Runner
 from .sampler import SampledToken, Sampler, SampleRow
-from .scheduler import Chunk, Scheduler, StepPlan, StepResult
+from .scheduler import Scheduler
+from .step_plan import Chunk, StepPlan, StepResult
 
 _log = logging.getLogger(__name__)
 
@@ -246,7 +247,9 @@ class EngineCore:
         )
 
     def _enqueue(self, request: Request) -> None:
-        self._scheduler.add(request.request_id, request.prompt_token_ids, priority=request.priority, salt=request.cache_salt)
+        self._scheduler.add(
+            request.request_id, request.prompt_token_ids, priority=request.priority, salt=request.cache_salt, family=request.family
+        )
 
     def _await(self, request: Request) -> None:
         """Compiles a request's grammar meanwhile."""

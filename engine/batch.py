@@ -33,7 +33,10 @@ class Batch:
 
 
 def build(plan: StepPlan, device: torch.device) -> Batch:
-    """The tensors of a plan with at least one chunk. Chunks are ordered by length, as paged attention wants them."""
+    """The tensors of a plan with at least one chunk. Chunks are ordered by length, as paged attention wants them.
+
+    Nothing here waits for the device: memory that is not pinned is read before an asynchronous copy of it returns.
+    """
     chunks = sorted(plan.chunks, key=lambda chunk: len(chunk.token_ids))
     tokens: list[int] = []
     positions: list[int] = []
@@ -51,15 +54,15 @@ def build(plan: StepPlan, device: torch.device) -> Batch:
         sample_rows.extend(range(len(tokens) - chunk.num_sampled, len(tokens)))
     flat_positions = torch.tensor(positions, dtype=torch.int64)
     return Batch(
-        token_ids=torch.tensor(tokens, dtype=torch.int64).unsqueeze(0).to(device),
-        positions=flat_positions.unsqueeze(0).to(device),
-        sample_rows=torch.tensor(sample_rows, dtype=torch.int64).to(device),
+        token_ids=torch.tensor(tokens, dtype=torch.int64).unsqueeze(0).to(device, non_blocking=True),
+        positions=flat_positions.unsqueeze(0).to(device, non_blocking=True),
+        sample_rows=torch.tensor(sample_rows, dtype=torch.int64).to(device, non_blocking=True),
         sampling=tuple(chunk for chunk in chunks if chunk.samples),
         attention=AttentionBatch(
-            block_tables=torch.from_numpy(tables).to(device),
-            row_sequences=torch.tensor(row_sequences, dtype=torch.int32).to(device),
-            positions=flat_positions.to(device=device, dtype=torch.int32),
+            block_tables=torch.from_numpy(tables).to(device, non_blocking=True),
+            row_sequences=torch.tensor(row_sequences, dtype=torch.int32).to(device, non_blocking=True),
+            positions=flat_positions.to(device=device, dtype=torch.int32, non_blocking=True),
             spans=tuple(spans),
         ),
-        copies=torch.tensor(plan.copies, dtype=torch.int64).t().to(device) if plan.copies else None,
+        copies=torch.tensor(plan.copies, dtype=torch.int64).t().to(device, non_blocking=True) if plan.copies else None,
     )

@@ -63,6 +63,12 @@ class Scheduler:
         return len(self._sequences) - len(self._running)
 
     @property
+    def num_unused_slots(self) -> int:
+        """Places in the blocks of running requests that no token has."""
+        size = self._kv.block_size
+        return sum(len(sequence.block_ids) * size - len(sequence.token_ids) for sequence in self._running)
+
+    @property
     def has_work(self) -> bool:
         return bool(self._sequences)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from .sequence import TokenSequence
@@ -31,6 +31,9 @@ class Chunk:
     @property
     def drafts(self) -> tuple[int, ...]:
         return self.token_ids[len(self.token_ids) - self.num_drafts :]
+
+    def without_drafts(self) -> Chunk:
+        return replace(self, token_ids=self.token_ids[: len(self.token_ids) - self.num_drafts], num_drafts=0)
 
     @property
     def num_sampled(self) -> int:

@@ -15,7 +15,7 @@ MULTIPLE = 16
 
 
 def answers(num_prompt: int, **params):
-    return expand(greedy("r", range(num_prompt), n=NUM_ANSWERS, temperature=1.2, seed=3, **params))
+    return expand(greedy("r", list(range(num_prompt)), n=NUM_ANSWERS, temperature=1.2, seed=3, **params))
 
 
 @cache

@@ -143,6 +143,10 @@ class FakeEngine:
             num_accepted_tokens=4,
             num_forced_tokens=3,
             mask_seconds=0.25,
+            num_held_slots=160,
+            num_unused_slots=4,
+            model_seconds=2.0,
+            host_seconds=0.125,
         )
 
     def close(self) -> None:

@@ -153,7 +153,11 @@ class Grammar:
             raise GrammarError(f"a regex must be text, not {type(pattern).__name__}")
         if dialect not in ("ecma", "python"):
             raise GrammarError(f"the dialect must be 'ecma' or 'python', not {dialect!r}")
-        return Grammar._of_language("regex", json.dumps(["regex", pattern, dialect]), Language.pattern(pattern, dialect, "full"))
+        try:
+            language = Language.pattern(pattern, dialect, "full")
+        except GrammarError as error:
+            raise error.within(pattern) from None
+        return Grammar._of_language("regex", json.dumps(["regex", pattern, dialect]), language)
 
     @staticmethod
     def choice(options: Iterable[str]) -> Grammar:
@@ -224,7 +228,10 @@ class Grammar:
             raise GrammarError(f"a grammar must be text, not {type(text).__name__}")
         from .cfg import compile_cfg, inspect_grammar
 
-        parsed = parse(text, start, None)
+        try:
+            parsed = parse(text, start, None)
+        except GrammarError as error:
+            raise error.within(text) from None
 
         def build(limits: Limits, special_tokens: Mapping[str, int] | None) -> Compiled:
             return Compiled(*compile_cfg(parsed, limits, special_tokens))

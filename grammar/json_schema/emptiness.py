@@ -117,7 +117,6 @@ class Emptiness:
         return tuple(self._expander.nodes.constant(v, pointer_of(node)) for v in values) if len(values) <= cap else None
 
 
-
 _LITERAL_VALUES = {"null": None, "true": True, "false": False}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from ..fsm_cache.mask import Mask, write_masks
-from .kernels.masked_sample import LogitEdits, RowStatus, SampleResult, SampleSettings, masked_sample
+from .kernels.masked_sample import FREE_ROW, LogitEdits, RowStatus, SampleResult, SampleSettings, masked_sample
 from .kernels.masked_sample.philox import uniforms
 from .kernels.masked_sample.reference import unpack
 from .request import SamplingParams
@@ -145,7 +145,7 @@ class Sampler:
         positions = np.array([row.position for row in rows], np.uint32)
         return SampleSettings(
             masks=torch.from_numpy(self._masks(rows)).to(device),
-            constrained=column([row.mask is not None for row in rows], torch.bool),
+            mask_rows=column([FREE_ROW if row.mask is None else index for index, row in enumerate(rows)], torch.int32),
             temperatures=column([0.0 if row.params.greedy else row.params.temperature for row in rows], torch.float32),
             min_ps=column([row.params.min_p for row in rows], torch.float32),
             top_ks=column([min(row.params.top_k, self._num_tokens) for row in rows], torch.int32),
@@ -185,8 +185,9 @@ def _edits(rows: Sequence[SampleRow], device: torch.device) -> LogitEdits | None
 
 def _top(logits: torch.Tensor, settings: SampleSettings, row: int, count: int) -> tuple[tuple[int, float], ...]:
     """The likeliest tokens of a row [V] after edits and mask, with their log-probabilities."""
-    if settings.constrained[row]:
-        logits = logits.masked_fill(~unpack(settings.masks[row], logits.shape[0]), -torch.inf)
+    mask_row = int(settings.mask_rows[row])
+    if mask_row != FREE_ROW:
+        logits = logits.masked_fill(~unpack(settings.masks[mask_row], logits.shape[0]), -torch.inf)
     logprobs, token_ids = logits.log_softmax(-1).topk(min(count, logits.shape[0]))
     pairs = zip(token_ids.tolist(), logprobs.tolist(), strict=True)
     return tuple((token_id, logprob) for token_id, logprob in pairs if logprob > -np.inf)

@@ -146,6 +146,12 @@ class Vocabulary:
         return StringTables(self, tidy=False), StringTables(self, tidy=True)
 
     @cached_property
+    def tries(self) -> tuple[Trie, ...]:
+        """By number, see `kernels.kit`."""
+        every, tidy = self.string_tables
+        return self.trie, every.suffixes, tidy.suffixes, every.closing, tidy.closing
+
+    @cached_property
     def leaf_tables(self) -> LeafTables:
         """What tokens do inside leaves that grammars share."""
         from .leaf_tables import LeafTables
@@ -167,7 +173,7 @@ class Vocabulary:
         except AttributeError:
             from .scratch import Scratch
 
-            scratch = self._scratch.value = Scratch(self.vocab_size, self.trie.max_depth)
+            scratch = self._scratch.value = Scratch(self)
             return scratch
 
     @cached_property

@@ -32,7 +32,7 @@ def fsm_step_kernel(
         if returns == 0:
             # `mask_pool.bucket_of`: products of 32 bits are cut off
             mixed = (state.to(tl.uint32) * 0x9E3779B1) ^ (token.to(tl.uint32) * 0x85EBCA77)
-            bucket = ((mixed * 0x2C1B3C6D) >> 12) & (num_buckets - 1).to(tl.uint32)
+            bucket = ((mixed * 0x2C1B3C6D) >> 12) & (num_buckets - 1)
             ways = steps_ptr + bucket.to(tl.int64) * (3 * WAYS) + tl.arange(0, WAYS)
             hit = (tl.load(ways) == state) & (tl.load(ways + WAYS) == token)
             target = tl.max(tl.where(hit, tl.load(ways + 2 * WAYS), -2), axis=0)

@@ -1,6 +1,6 @@
 """The step on a GPU: one program per row, a bucket of transitions is one load."""
 
-# pyright: reportCallIssue=false, reportArgumentType=false, reportOperatorIssue=false
+# pyright: reportCallIssue=false, reportArgumentType=false, reportOperatorIssue=false, reportAttributeAccessIssue=false
 # Triton's decorators change what a call means.
 
 from __future__ import annotations

@@ -132,8 +132,8 @@ def _edits(rows: Sequence[SampleRow], device: torch.device) -> LogitEdits | None
     sizes = [0 if row.edits is None else len(row.edits.token_ids) for row in rows]
     if not any(sizes):
         return None
-    columns = (np.concatenate(parts) for parts in zip(*arrays, strict=True))
-    token_ids, counts, seen, biases = (torch.from_numpy(column).to(device, non_blocking=True) for column in columns)
+    joined = (np.concatenate(parts) for parts in zip(*arrays, strict=True))
+    token_ids, counts, seen, biases = (torch.from_numpy(part).to(device, non_blocking=True) for part in joined)
     params = [row.params for row in rows]
     return LogitEdits(
         offsets=torch.from_numpy(np.cumsum([0, *sizes], dtype=np.int32)).to(device, non_blocking=True),

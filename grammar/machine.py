@@ -32,7 +32,6 @@ from .machine_layout import (
     GENERIC_STRING,
     GROW,
     H_NEED,
-    H_NEED_A,
     H_NEED_B,
     H_NODES,
     H_POSITION,
@@ -257,7 +256,10 @@ class Machine(RecordedText):
         start = position
         while True:
             result = int(entries.run(self.memory, state, view, position, text, start, to_mark, self._out, self._found))
-            text, start = int(self.header[H_TEXT]), int(self.header[H_START])
+            text = int(self.header[H_TEXT])
+            if result >= 0 and text == NIL:
+                return result, len(data)
+            start = int(self.header[H_START])
             if result >= 0:
                 return self._beside(result, self._longer(text, data[start:])), len(data)
             state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
@@ -320,7 +322,7 @@ class Machine(RecordedText):
             self._grow_nodes()
             return
         assert code == NEED
-        what, a, b = (int(x) for x in self.header[[H_NEED, H_NEED_A, H_NEED_B]])
+        what, a, b = self.header[H_NEED : H_NEED_B + 1].tolist()
         if what == NEED_ROW:
             self._fill_row(a)
         elif what == NEED_VALUE:

@@ -101,7 +101,8 @@ def _edits(rows: Sequence[SampleRow], device: torch.device) -> LogitEdits | None
     sizes = [0 if row.edits is None else len(row.edits.token_ids) for row in rows]
     if not any(sizes):
         return None
-    token_ids, counts, seen, biases = (torch.from_numpy(np.concatenate(parts)).to(device, non_blocking=True) for parts in zip(*arrays, strict=True))
+    joined = (np.concatenate(parts) for parts in zip(*arrays, strict=True))
+    token_ids, counts, seen, biases = (torch.from_numpy(part).to(device, non_blocking=True) for part in joined)
     params = [row.params for row in rows]
     return LogitEdits(
         offsets=torch.from_numpy(np.cumsum([0, *sizes], dtype=np.int32)).to(device, non_blocking=True),

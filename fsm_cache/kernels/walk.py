@@ -6,9 +6,9 @@ import numpy as np
 from numba import types
 
 from ...grammar.kernel_cache import kernel
+from ...grammar.kernels.far import step
 from ...grammar.kernels.keys import name_child
 from ...grammar.kernels.memory import BYTES, LONGS, P, at_address, i4
-from ...grammar.kernels.step import step
 from ...grammar.machine_layout import (
     ARRAY_AFTER,
     COLON,

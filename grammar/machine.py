@@ -260,7 +260,10 @@ class Machine(RecordedText):
         start = position
         while True:
             result = int(entries.run(self.memory, state, view, position, text, start, to_mark, self._out, self._found))
-            text, start = int(self.header[H_TEXT]), int(self.header[H_START])
+            text = int(self.header[H_TEXT])
+            if result >= 0 and text == NIL:
+                return result, len(data)
+            start = int(self.header[H_START])
             if result >= 0:
                 return self._beside(result, self._longer(text, data[start:])), len(data)
             state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])

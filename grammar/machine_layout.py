@@ -61,7 +61,7 @@ KEY = 10  # inside a key; a: row, b: decoded text so far (CHAR list) or OFF, c: 
 #           parent: OBJECT_AFTER, or ARRAY_AFTER or GUARD for a string that must differ from those listed there
 COLON = 11  # after a key; a: outcome, b: whitespace row; parent: OBJECT_AFTER holding the frame before this key
 CHAR = 12  # list of bytes; a: byte, parent: list
-EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, parent: list
+EXTRA = 13  # list of extra keys, or of distinct items; a: CHAR list, b: class of the key, parent: list
 SET = 14  # union of states; a: member, parent: SET or NIL; members in the order of `kernels.unions.compare`
 POSITION = 15  # a place in a context-free grammar; a: value id. Nothing of it is read yet, and something of it must be
 ITEM = 16  # number or literal that must differ from the items seen; a: row, b: text so far (CHAR list) or OFF; parent: ARRAY_AFTER

@@ -17,10 +17,10 @@ from ..machine_parts import ValueParts
 from ..regex import Language
 from ..whitespace import Whitespace
 from .arrays import ArrayFrames, array_needs, uniqueness
+from .check import Finding, check
 from .document import Scope
 from .expand import Expander
 from .keys import Keys
-from .keywords import Finding, check
 from .names import Names
 from .nodes import Node, pointer_of
 from .numbers import NumberSet

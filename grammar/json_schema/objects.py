@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..machine_layout import CLASS_BASE, OBJECT_AFTER
@@ -69,13 +68,23 @@ class ObjectFrames:
         self._tidy = not any_order
         self._order = KeyOrder() if any_order else KeyOrder.of_schema(names, shape)
         self._completion = Completion(compiler.expander, shape, names)
+        self._key_starts: dict[int, _KeyStart] = {}
         self._frames: dict[_At, int] = {}
         self._known_endings: dict[Progress, frozenset[Ending] | int] = {}  # an int: there are more
 
-    @cached_property
-    def _key_start(self) -> _KeyStart:
+    def _key_start(self, allowed: int) -> _KeyStart:
+        """Where keys begin while some classes are allowed. Rows know how many keys are left below them, so where a class has few
+        names, others are left out of its rows while they are not allowed."""
+        told_apart = allowed and any(c.language is not None for c in self.names.classes)
+        live = allowed if told_apart else self.names.live_classes
+        start = self._key_starts.get(live)
+        if start is None:
+            start = self._key_starts[live] = self._make_key_start(live)
+        return start
+
+    def _make_key_start(self, live: int) -> _KeyStart:
         machine, limits = self._compiler.machine, self._compiler.expander.limits
-        live, classes, names = self.names.live_classes, self.names.classes, self.names.sorted
+        classes, names = self.names.classes, self.names.sorted
         if live and any(c.language is not None for c in classes):
             automata = [
                 (Language.anything() if c.language is None else c.language).automaton(limits) if live >> j & 1 else None
@@ -114,7 +123,7 @@ class ObjectFrames:
         num_seen = at.progress.seen.bit_count()
         can_close = self._completion.is_complete(at.progress) and not any(len(rival.data) == num_seen for rival in at.rivals)
         declared, classes = self._allowed(at)
-        key_row, names = self._key_start if declared or classes else _KeyStart(None, None)
+        key_row, names = self._key_start(classes) if declared or classes else _KeyStart(None, None)
         return ObjectFrame(can_close, key_row, classes, declared, len(self.names.sorted), names)
 
     def _allowed(self, at: _At) -> tuple[int, int]:

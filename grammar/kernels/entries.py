@@ -137,7 +137,7 @@ def mask_state(memory, state):
         return state  # inside an escape
     parent = nodes[state * NODE + PARENT]
     seen = nodes[parent * NODE + C]
-    if seen != NIL and seen_below(nodes, seen, nodes[state * NODE + B]) > 0:
+    if seen != NIL and seen_below(nodes, seen, nodes[state * NODE + B], -1) > 0:
         return state
     if header[H_NODES] + 1 >= header[H_NODE_CAPACITY]:
         return np.int32(GROW)

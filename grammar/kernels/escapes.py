@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..kernel_cache import kernel
-from ..machine_layout import CHAR, NIL, NODE, PARENT, A
+from ..machine_layout import CHAR, NIL, NODE, PARENT, A, B
 from .memory import P, i4
 from .nodes import make_node
 
@@ -107,23 +107,23 @@ def escape_fits(nodes, raw, code):
     return np.int32(1)
 
 
-@kernel(i4(P, i4, i4))
-def seen_below(nodes, extras, text):
-    """How many of the extra keys seen start with `text`. Lists are hash-consed, so a prefix is an ancestor."""
+@kernel(i4(P, i4, i4, i4))
+def seen_below(nodes, extras, text, classes):
+    """How many of the extra keys seen, of some `classes`, start with `text`. Lists are hash-consed, so a prefix is an ancestor."""
     count = np.int32(0)
     while extras != NIL:
         t = nodes[extras * NODE + A]
         while t != text and t != NIL:
             t = nodes[t * NODE + PARENT]
         if t == text:
-            count += 1
+            count += (classes >> nodes[extras * NODE + B]) & 1
         extras = nodes[extras * NODE + PARENT]
     return count
 
 
-@kernel(i4(P, i4, i4, i4))
-def seen_through(nodes, extras, text, raw):
-    """How many of the extra keys seen continue `text` with a character that the open escape `raw` can become."""
+@kernel(i4(P, i4, i4, i4, i4))
+def seen_through(nodes, extras, text, raw, classes):
+    """How many of the extra keys seen, of some `classes`, continue `text` with a character that the open escape `raw` can become."""
     count = np.int32(0)
     while extras != NIL:
         t = nodes[extras * NODE + A]
@@ -134,7 +134,7 @@ def seen_through(nodes, extras, text, raw):
             b1 = b0
             b0 = nodes[t * NODE + A]
             t = nodes[t * NODE + PARENT]
-        if t == text and nodes[extras * NODE + A] != text:
+        if t == text and nodes[extras * NODE + A] != text and (classes >> nodes[extras * NODE + B]) & 1:
             if b0 < 0x80:
                 code = b0
             elif b0 < 0xE0:

@@ -108,10 +108,11 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
         return np.int32(0)
     if row_allowed(rows, table, row, at):
         return np.int32(1)
-    if rows[row * ROW + KEY_CLASSES] & table[at + FR_CLASSES] == 0:
+    classes = table[at + FR_CLASSES]
+    if rows[row * ROW + KEY_CLASSES] & classes == 0:
         return np.int32(0)
     tails = rows[row * ROW + KEY_TAILS]
-    if tails > 0 and seen_below(nodes, nodes[node * NODE + C], NIL) >= tails:
+    if tails > 0 and seen_below(nodes, nodes[node * NODE + C], NIL, classes) >= tails:
         return np.int32(0)
     return np.int32(1)
 

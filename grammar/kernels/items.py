@@ -77,7 +77,7 @@ def step_item(nodes, buckets, rows, header, row, text, after, byte, masking):
     if target == FINAL_ROW:
         return end_item(nodes, buckets, header, text, after)
     tails = rows[target * ROW + KEY_TAILS]
-    if tails > 0 and text != OFF and seen_below(nodes, seen, text) >= tails:
+    if tails > 0 and text != OFF and seen_below(nodes, seen, text, 1) >= tails:
         return np.int32(DEAD)
     return make_node(nodes, buckets, header, ITEM, target, text, 0, after, 1)
 
@@ -91,7 +91,7 @@ def begin_distinct(nodes, buckets, rows, table, header, at, byte, masking, after
     if byte == 34 and row >= 0:
         quote = make_node(nodes, buckets, header, CHAR, byte, 0, 0, NIL, 1)  # so that "1" differs from 1
         tails = rows[row * ROW + KEY_TAILS]
-        if tails <= 0 or seen_below(nodes, nodes[after * NODE + C], quote) < tails:
+        if tails <= 0 or seen_below(nodes, nodes[after * NODE + C], quote, 1) < tails:
             out[count] = make_node(nodes, buckets, header, KEY, row, quote, NIL, after, 1)
             count += 1
     row = table[at + V_DISTINCT_RAW]

@@ -89,7 +89,9 @@ def enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_es
         if text < 0:
             text = np.int32(OFF)
     if tails > 0 and text != OFF and extras != NIL:
-        seen = seen_below(nodes, extras, text) if raw == NIL else seen_through(nodes, extras, text, raw)
+        if is_item:
+            classes = np.int32(1)
+        seen = seen_below(nodes, extras, text, classes) if raw == NIL else seen_through(nodes, extras, text, raw, classes)
         if seen >= tails and (is_item or row_allowed(rows, table, target, frame_at) == 0):
             return np.int32(DEAD)
     return make_node(nodes, buckets, header, KEY, target, text, raw, after, 1)
@@ -106,7 +108,7 @@ def end_key(nodes, buckets, table, frames, header, outcome, text, after):
         if text != OFF:
             if was_seen(nodes, extras, text):
                 return np.int32(DEAD)
-            extras = make_node(nodes, buckets, header, EXTRA, text, 0, 0, extras, 1)
+            extras = make_node(nodes, buckets, header, EXTRA, text, outcome - CLASS_BASE, 0, extras, 1)
         after = make_node(nodes, buckets, header, OBJECT_AFTER, frame, table[WS_AFTER_VALUE], extras, nodes[after * NODE + PARENT], 1)
     return make_node(nodes, buckets, header, COLON, outcome, table[WS_BEFORE_COLON], 0, after, 1)
 

@@ -208,13 +208,13 @@ def test_a_grammar_explains_which_rules_are_in_no_text():
 @pytest.mark.parametrize(
     ("text", "accepted"),
     [
-        ("root ::= " + "(" * 10_000 + '"a"' + ")" * 10_000, "a"),
-        ("root ::= " + '("x" ' * 10_000 + '"a"' + ")" * 10_000, None),
-        ("root ::= " + "(" * 10_000 + '"a"' + ' "x")?' * 10_000, "xx"),
+        ("root ::= " + "(" * 3_000 + '"a"' + ")" * 3_000, "a"),
+        ("root ::= " + '("x" ' * 3_000 + '"a"' + ")" * 3_000, None),
+        ("root ::= " + "(" * 3_000 + '"a"' + ' "x")?' * 3_000, "xx"),
         ("root ::= " + "(" * 2_000 + '"a"' + ' "x" | root "y")' * 2_000, None),
-        ('root ::= "a"' + "\n" * 1_000_000, "a"),
-        ("root ::= " + " | ".join(f'"k{i}"' for i in range(20_000)), "k19999"),
-        ("root ::= " + '"k" ' * 30_000, None),
+        ('root ::= "a"' + "\n" * 200_000, "a"),
+        ("root ::= " + " | ".join(f'"k{i}"' for i in range(5_000)), "k4999"),
+        ("root ::= " + '"k" ' * 8_000, None),
         ('root ::= a0 "!"\n' + "\n".join(f"a{i} ::= a{i + 1} a{i + 1}" for i in range(200)) + '\na200 ::= "z" | root', "zz!"),
         ('root ::= a0 "!"\n' + "\n".join(f"a{i} ::= a{i + 1}? a{i + 1}?" for i in range(40)) + '\na40 ::= "z" root', "!"),
     ],
@@ -227,7 +227,7 @@ def test_hostile_grammars_are_read(acceptor, parse, text: str, accepted: str | N
 
 
 @pytest.mark.parametrize(
-    "text", ["(" * 100_000, '"' * 100_000, "root ::= " + "(" * 100_000, 'root ::= "' + "\\\\" * 100_000, "root ::= " + "[" * 100_000]
+    "text", ["(" * 100_000, '"' * 100_000, "root ::= " + "(" * 30_000, 'root ::= "' + "\\\\" * 100_000, "root ::= " + "[" * 30_000]
 )
 def test_hostile_text_is_refused(text: str):
     for parse in (parse_gbnf, parse_ebnf):

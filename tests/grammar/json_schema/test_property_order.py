@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import permutations
+from itertools import permutations, product
 from typing import Any
 
 import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from toy_vocabulary import text_of, vocabulary
+from toy_vocabulary import mask_of, text_of, vocabulary
 
 from formcast import Grammar, GrammarError, compile_grammar
 from formcast.fsm_cache import Cursor
@@ -69,7 +69,11 @@ def test_orders(number: int) -> None:
 
 @pytest.mark.parametrize(
     ("more", "is_open"),
-    [({"$id": "https://example.com/thing"}, True), ({}, False), ({"$id": "https://example.com/thing", "additionalProperties": False}, None)],
+    [
+        ({"$id": "https://example.com/thing"}, True),
+        ({}, False),
+        ({"$id": "https://example.com/thing", "additionalProperties": False}, None),
+    ],
 )
 def test_documents_may_begin_with_the_name_of_their_schema(more: dict[str, Any], is_open: bool | None) -> None:
     schema = declared("ba", required=["b", "a"], **more)
@@ -102,7 +106,9 @@ SCHEMAS = st.fixed_dictionaries(
         "required": st.lists(st.sampled_from("abcx"), unique=True),
         "minProperties": st.integers(0, 4),
         "maxProperties": st.integers(1, 4),
-        "dependentRequired": st.dictionaries(st.sampled_from("abcx"), st.lists(st.sampled_from(NAMES), unique=True, max_size=2), max_size=3),
+        "dependentRequired": st.dictionaries(
+            st.sampled_from("abcx"), st.lists(st.sampled_from(NAMES), unique=True, max_size=2), max_size=3
+        ),
         "patternProperties": st.sampled_from([{"^x": {}}, {"[ax]": {}}]),
         "additionalProperties": st.sampled_from([True, False, {"type": "integer"}]),
         "not": st.sampled_from([{"propertyNames": {"pattern": "[abc]"}}, {"additionalProperties": False, "properties": {"b": True}}]),
@@ -131,7 +137,7 @@ def takes(cursor: Cursor, text: str) -> bool:
     return all(cursor.advance(BYTES[bytes((byte,))]) for byte in text.encode())
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=48, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCHEMAS, st.sampled_from(["schema", "any"]))
 def test_what_is_taken_can_be_finished(schema: dict[str, Any], order: str) -> None:
     """Exactly the beginnings of documents that are valid and in order are taken."""
@@ -151,3 +157,22 @@ def test_what_is_taken_can_be_finished(schema: dict[str, Any], order: str) -> No
         assert takes(cursor, text) == (names in beginnings), text
         if names in beginnings:
             assert cursor.fork().advance(BYTES[b"}"]) == (names in complete), text
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"required": ["drivers"], "properties": {"drivers": {}}, "patternProperties": {"^.{3}$": {}}},
+        {"required": ["z"], "properties": {"z": {}}, "patternProperties": {"^a.$": {}, "^ab.?$": {}, "^b.{0,2}$": {"type": "null"}}},
+        {"patternProperties": {"^a.$": {"const": 1}, "^ab?.$": {}}, "not": {"properties": {"q": {}}, "additionalProperties": {"const": 1}}},
+    ],
+)
+def test_a_used_name_of_a_small_class_is_no_way_on(schema: Any) -> None:
+    """While other names wait, no key may begin that could only repeat one of the class."""
+    fsm, names = compile_grammar(Grammar.json_schema({"type": "object", **schema}), VOCAB), ("abc", "ab", "b", "bb", "bbc", "a", "ac")
+    for first, second in product(names, names):
+        cursor = fsm.cursor()
+        for byte in f'{{"{first}":1,"{second}'.encode():
+            if not cursor.advance(BYTES[bytes((byte,))]):
+                break
+            assert mask_of(cursor), f"dead end inside {second!r} behind {first!r}"

@@ -116,11 +116,7 @@ def of_grammar(notation: Notation, text: str, *, field: str, start: str | None =
         GrammarError: with the position, and with line and column if the text has several lines.
     """
     read = {"lark": Grammar.lark, "gbnf": Grammar.gbnf, "ebnf": Grammar.ebnf}[notation]
-    try:
-        grammar = read(text) if start is None else read(text, start)
-    except GrammarError as error:
-        raise _with_line(error, text) from None
-    return Constraint(grammar=grammar, field=field)
+    return Constraint(grammar=read(text) if start is None else read(text, start), field=field)
 
 
 def of_structural_tag(spec: Any, *, field: str) -> Constraint:
@@ -154,15 +150,6 @@ def raise_refusal(error: Exception | None) -> None:
     """Raise the error of a request whose constraint could not be enforced; other errors stay with their answer."""
     if isinstance(error, GrammarError):
         raise error
-
-
-def _with_line(error: GrammarError, text: str) -> GrammarError:
-    if error.position is None or "\n" not in text:
-        return error
-    before = text[: error.position]
-    line, column = before.count("\n") + 1, error.position - before.rfind("\n")
-    reason = f"{error.reason} in line {line}, column {column}"
-    return type(error)(reason, position=error.position, expected=error.expected)
 
 
 def _is_model_class(schema: Any) -> bool:

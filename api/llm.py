@@ -49,6 +49,7 @@ class LLM:
             `{"method": "ngram", "num_speculative_tokens": 5}`.
         seed: base of the seeds of requests that bring none.
         limits: budgets of each constraint.
+        fsm_cache_dir: folder in which tables of vocabularies are kept for the next start; None keeps none.
         tool_call_format: how the model writes tool calls; None is what its chat template uses.
         reasoning_parser: how the model sets its thoughts off, "none" if it has none; None is what its chat template uses.
 
@@ -75,6 +76,7 @@ class LLM:
         seed: int | None = None,
         device: str | None = None,
         limits: Limits | None = None,
+        fsm_cache_dir: str | None = None,
         tool_call_format: str | None = None,
         reasoning_parser: str | None = None,
     ):
@@ -94,6 +96,7 @@ class LLM:
             seed=seed,
             device=device,
             limits=limits or Limits(),
+            fsm_cache_dir=fsm_cache_dir,
         )
         self._use(open_runtime(options), tool_call_format=tool_call_format, reasoning_parser=reasoning_parser)
 

@@ -12,7 +12,6 @@ from ..grammar.limits import Limits
 from .ports import Engine, ServedModel
 
 if TYPE_CHECKING:
-
     from ..engine.models.model_info import ModelInfo
     from ..engine.models.progress import Progress
     from ..fsm_cache.compiler import CompilerStats
@@ -27,6 +26,7 @@ class RuntimeOptions:
         tensor_parallel_size: number of GPUs that share the model; only 1 is built.
         speculative_config: settings of `SpeculativeConfig`.
         limits: budgets of each constraint.
+        fsm_cache_dir: folder in which tables of vocabularies are kept for the next start (`fsm_cache.ArrayStore`); None keeps none.
 
     The others are those of `EngineConfig`.
     """
@@ -47,6 +47,7 @@ class RuntimeOptions:
     seed: int | None = None
     device: str | None = None
     limits: Limits = field(default_factory=Limits)
+    fsm_cache_dir: str | None = None
 
     def __post_init__(self) -> None:
         if self.tensor_parallel_size != 1:
@@ -127,6 +128,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
     from ..engine.models.store import ModelStore
     from ..engine.runner import pick_device, pick_dtype
     from ..fsm_cache.compiler import FsmCompiler
+    from ..fsm_cache.store import ArrayStore
     from ..fsm_cache.vocabulary import Vocabulary
 
     config = options.engine_config()
@@ -140,7 +142,8 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         fuse=config.fuse,
         quantization=config.quantization or (None if config.dtype == "auto" else "none"),
     )
-    vocabulary = Vocabulary.from_tokenizer(model.tokenizer, vocab_size=model.vocab_size, eos_token_ids=model.eos_token_ids)
+    store = None if options.fsm_cache_dir is None else ArrayStore(options.fsm_cache_dir)
+    vocabulary = Vocabulary.from_tokenizer(model.tokenizer, model.vocab_size, model.eos_token_ids, store)
     table = TokenTable(token_bytes=vocabulary.token_bytes, special_name=model.tokenizer.id_to_token)
     compiler = FsmCompiler(vocabulary, options.limits)
     core = EngineCore(model, config, compiler)

@@ -80,6 +80,8 @@ class EngineConfig:
         kv_cache_memory_bytes: size of the KV cache.
         gpu_memory_utilization: share of a GPU's memory that the engine may use altogether.
         enable_prefix_caching: keep the KV blocks of finished requests and share them by equal prefixes.
+        async_scheduling: launch a step before text, stop strings and masks of the last one are made; None does on a GPU. On a CPU the host
+            has no time to itself, and answers only come a step later.
         draft_from_grammar: draft what a grammar forces, and what came at the same place of earlier answers to it. Answers are the same
             as without, in fewer steps.
         speculative: draft by prompt lookup; None does not.
@@ -99,6 +101,7 @@ class EngineConfig:
     kv_cache_memory_bytes: int | None = None
     gpu_memory_utilization: float = 0.9
     enable_prefix_caching: bool = True
+    async_scheduling: bool | None = None
     draft_from_grammar: bool = True
     speculative: SpeculativeConfig | None = None
     max_waiting: int = 1024

@@ -6,25 +6,28 @@ import logging
 import random
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
-from itertools import islice, zip_longest
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from queue import SimpleQueue
 from threading import Event
 from typing import Any, Protocol
 
 from ..grammar.errors import FormcastError
-from .batch import build
 from .config import EngineConfig, EngineLimits, resolve
 from .detokenizer import TokenTable
 from .drafts.factory import DrafterFactory
+from .executor import Executor, Flight, Outcome
 from .generation import EndTokens, Generation, Verdict
 from .kernels.masked_sample import RowStatus
-from .kv.manager import KVManager, KVUsage
+from .kv.manager import KVManager
 from .mask_meter import MaskMeter
-from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, SamplingParams, TokenLogprob
+from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, TokenLogprob
 from .runner import Model, Runner
-from .sampler import SampledToken, Sampler, SampleRow
-from .scheduler import Chunk, Scheduler, StepPlan, StepResult
+from .sampler import SampledToken, Sampler
+from .scheduler import Scheduler
+from .stats import Counters, EngineStats
+from .step_meter import StepMeter
+from .step_plan import StepResult
 
 _log = logging.getLogger(__name__)
 
@@ -48,58 +51,19 @@ class Compiler(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class EngineStats:
-    """What is open now, and counts since the start.
-
-    Attributes:
-        num_masks: masks made for constrained requests, and `mask_seconds` the time that they took.
-        num_draft_tokens, num_accepted_tokens, num_forced_tokens: tokens that were guessed and verified, those of them that became
-            tokens of answers, and those of these that the grammar forced.
-    """
-
-    num_running: int
-    num_waiting: int
-    num_waiting_for_grammar: int
-    kv: KVUsage
-    num_steps: int
-    num_prompt_tokens: int
-    num_cached_tokens: int
-    num_generated_tokens: int
-    num_draft_tokens: int
-    num_accepted_tokens: int
-    num_forced_tokens: int
-    num_finished: int
-    num_failed: int
-    num_aborted: int
-    num_preemptions: int
-    num_masks: int
-    mask_seconds: float
-
-
-@dataclass(kw_only=True)
-class _Counters:
-    num_steps: int = 0
-    num_prompt_tokens: int = 0
-    num_cached_tokens: int = 0
-    num_generated_tokens: int = 0
-    num_draft_tokens: int = 0
-    num_accepted_tokens: int = 0
-    num_forced_tokens: int = 0
-    num_finished: int = 0
-    num_failed: int = 0
-    num_aborted: int = 0
-    num_preemptions: int = 0
-
-
 @dataclass(kw_only=True)
 class _Step:
-    """What a step gave one request."""
+    """What a step gave one request, before it is read.
+
+    Attributes:
+        is_last: whether it is known already that the answer ends with it.
+        error: why it does.
+    """
 
     generation: Generation
     tokens: list[SampledToken]
-    text: str
-    verdict: Verdict
+    is_last: bool = False
+    error: FormcastError | None = None
 
 
 class EngineCore:
@@ -107,6 +71,10 @@ class EngineCore:
 
     Each request that `add` accepts gets exactly one output with a finish reason, from `step`, `abort` or `fail_all`, whatever
     happens to it or to others. Not thread-safe, except for `validate` and `wake`.
+
+    With `async_scheduling`, a step is launched as soon as the tokens of the one before it are known, and what else these come to is
+    done while it computes: text, stop strings, masks, outputs, and whatever the caller does between two calls of `step`. A request whose
+    end shows only then has a row in that step that nobody looks at.
     """
 
     def __init__(self, model: Model, config: EngineConfig, compiler: Compiler):
@@ -128,16 +96,19 @@ class EngineCore:
         self._runner.allocate(self.limits.num_blocks, self.limits.block_size)
         self._kv = KVManager(self.limits.num_blocks, self.limits.block_size, enable_prefix_caching=self.limits.enable_prefix_caching)
         self._scheduler = Scheduler(self.limits, self._kv)
-        self._sampler = Sampler(model.vocab_size)
+        self._step_meter = StepMeter()
+        self._executor = Executor(self._runner, Sampler(model.vocab_size), self._step_meter)
+        self._flight: Flight | None = None
+        self._overlaps = self._runner.on_gpu if config.async_scheduling is None else config.async_scheduling
         self._drafters = DrafterFactory(config)
         self._seeds = random.Random(config.seed)
         self._open: dict[str, Generation] = {}
         self._compiling: dict[str, Future[Any]] = {}
         self._compiled: SimpleQueue[str] = SimpleQueue()
-        self._counters = _Counters()
+        self._counters = Counters()
         self._mask_meter = MaskMeter()
         self._woken = Event()
-        self._warm_up()
+        self._executor.warm_up()
 
     @property
     def has_work(self) -> bool:
@@ -153,6 +124,8 @@ class EngineCore:
             kv=self._kv.usage,
             **vars(self._counters),
             **vars(self._mask_meter),
+            model_seconds=self._step_meter.model_seconds,
+            host_seconds=self._step_meter.host_seconds,
         )
 
     def validate(self, request: Request) -> None:
@@ -204,30 +177,33 @@ class EngineCore:
 
     def fail_all(self, error: FormcastError) -> list[RequestOutput]:
         """Ends every open request with an error; their last outputs."""
-        return [self._finish(generation, Verdict(reason="error", error=error)) for generation in list(self._open.values())]
+        return [self._finish(generation, _error(error)) for generation in list(self._open.values())]
 
     def wake(self) -> None:
         """Makes a `step` that waits for grammars return. May be called from any thread."""
         self._woken.set()
 
     def step(self) -> list[RequestOutput]:
-        """Computes one batch.
+        """Computes one batch; with `async_scheduling`, waits for one and launches the next.
 
         While all open requests wait for their grammars, it waits too, until one is ready or `wake` is called.
         """
+        self._step_meter.resume()
         outputs = self._start_compiled()
-        plan = self._scheduler.schedule(self._propose if self._drafters.enabled else None)
-        if plan.chunks:
-            outputs += self._execute(plan)
-        elif self._compiling and not outputs:
-            self._woken.wait()
-            self._woken.clear()
+        if not self._overlaps:
+            self._launch()
+        was_busy = self._flight is not None
+        steps = self._land()
+        outputs += [self._report(step) for step in steps if step.is_last]
+        if self._overlaps:
+            self._launch()
+        outputs += [self._report(step) for step in steps if not step.is_last]
+        if not (self._open and (outputs or was_busy or self._flight)):
+            self._step_meter.pause()
+            if self._open and self._compiling:
+                self._woken.wait()
+                self._woken.clear()
         return outputs
-
-    def _warm_up(self) -> None:
-        """Compiles or loads the kernels, which the first request would wait for otherwise."""
-        row = SampleRow(params=SamplingParams(), seed=0, position=0)
-        self._sampler.sample(self._runner.warm_up(), [row])
 
     def _let_draft(self, generation: Generation, automaton: object | None) -> None:
         drafter = self._drafters.make(generation.request, automaton)
@@ -246,7 +222,9 @@ class EngineCore:
         )
 
     def _enqueue(self, request: Request) -> None:
-        self._scheduler.add(request.request_id, request.prompt_token_ids, priority=request.priority, salt=request.cache_salt)
+        self._scheduler.add(
+            request.request_id, request.prompt_token_ids, priority=request.priority, salt=request.cache_salt, family=request.family
+        )
 
     def _await(self, request: Request) -> None:
         """Compiles a request's grammar meanwhile."""
@@ -277,74 +255,79 @@ class EngineCore:
                 self._let_draft(generation, automaton)
                 self._enqueue(generation.request)
             except Exception as error:
-                failed.append(self._finish(generation, _failure(error)))
+                failed.append(self._finish(generation, _error(_failure(error))))
         return failed
 
     def _propose(self, request_id: str, limit: int) -> Sequence[int]:
         return self._open[request_id].propose(limit)
 
-    def _execute(self, plan: StepPlan) -> list[RequestOutput]:
-        self._counters.num_steps += 1
-        self._counters.num_preemptions += plan.num_preempted
-        try:
-            sampled = self._sample(plan)
-        except Exception as error:
-            # Which row it was cannot be told: all that took part end, the others go on.
-            return [self._finish(self._open[chunk.request_id], _failure(error)) for chunk in plan.chunks]
-        steps = [self._take(self._open[chunk.request_id], chunk.drafts, tokens) for chunk, tokens in sampled]
-        new_token_ids = {step.generation.request_id: tuple(token.token_id for token in step.tokens) for step in steps}
-        self._scheduler.commit(plan, StepResult(new_token_ids=new_token_ids))
-        return [self._report(step) for step in steps]
+    def _launch(self) -> None:
+        """Starts the next batch, if there is anything to compute."""
+        plan = self._scheduler.schedule(self._propose if self._drafters.enabled else None)
+        if plan.chunks:
+            self._counters.num_steps += 1
+            self._counters.num_preemptions += plan.num_preempted
+            self._counters.num_held_slots += self._kv.usage.held * self.limits.block_size
+            self._counters.num_unused_slots += self._scheduler.num_unused_slots
+            self._flight = self._executor.launch(plan, {chunk.request_id: self._open[chunk.request_id] for chunk in plan.chunks})
 
-    def _sample(self, plan: StepPlan) -> list[tuple[Chunk, list[SampledToken]]]:
-        """The chunks that sample, each with a token behind its last known one and behind each draft."""
-        batch = build(plan, self._runner.device)
-        logits = self._runner.forward(batch)
-        rows = [row for chunk in batch.sampling for row in self._open[chunk.request_id].rows(chunk.drafts)]
-        if not rows:
+    def _land(self) -> list[_Step]:
+        """Takes what the batch in flight came to, if there is one, so that the next one can be planned."""
+        flight, self._flight = self._flight, None
+        if flight is None:
             return []
-        tokens = iter(self._sampler.sample(logits, rows))
-        return [(chunk, list(islice(tokens, chunk.num_sampled))) for chunk in batch.sampling]
+        outcomes = self._executor.land(flight, self._is_open)
+        steps = [self._take(outcome) for outcome in outcomes if outcome.tokens or outcome.error is not None]
+        new_token_ids = {step.generation.request_id: tuple(token.token_id for token in step.tokens) for step in steps}
+        computed = tuple(outcome.chunk for outcome in outcomes if outcome.error is None)
+        self._scheduler.commit(replace(flight.plan, chunks=computed), StepResult(new_token_ids=new_token_ids))
+        return steps
 
-    def _take(self, generation: Generation, drafts: Sequence[int], sampled: Sequence[SampledToken]) -> _Step:
+    def _is_open(self, generation: Generation) -> bool:
+        return self._open.get(generation.request_id) is generation
+
+    def _take(self, outcome: Outcome) -> _Step:
         """Adds to an answer what plain decoding would have: a sampled token counts if all drafts before it are what was sampled.
 
         Noise depends on the request and the position alone, so the outcome is that of one token a step, greedy or not.
         """
-        step = _Step(generation=generation, tokens=[], text="", verdict=Verdict())
-        for draft, token in zip_longest(drafts, sampled):
-            self._take_token(step, token)
-            if step.verdict.reason is not None or token.token_id != draft:
-                break
+        generation, drafts = outcome.generation, outcome.chunk.drafts
+        step = _Step(generation=generation, tokens=[])
+        try:
+            if outcome.error is not None:
+                raise outcome.error
+            for draft, token in zip_longest(drafts, outcome.tokens):
+                if token.status is not RowStatus.SAMPLED:
+                    raise _no_token(generation, token.status)
+                step.is_last = generation.take(token.token_id)
+                step.tokens.append(token)
+                if step.is_last or token.token_id != draft:
+                    break
+        except Exception as error:
+            step.is_last, step.error = True, _failure(error)
         num_accepted = sum(token.token_id == draft for draft, token in zip(drafts, step.tokens, strict=False))
         generation.count_drafts(len(drafts), num_accepted)
         return step
 
-    def _take_token(self, step: _Step, token: SampledToken) -> None:
-        generation = step.generation
-        if token.status is not RowStatus.SAMPLED:
-            step.verdict = Verdict(reason="error", error=_no_token(generation, token.status))
-            return
-        step.tokens.append(token)
-        try:
-            progress = generation.take(token.token_id)
-        except Exception as error:
-            step.verdict = _failure(error)
-            return
-        step.text += progress.text
-        step.verdict = progress.verdict
-
     def _report(self, step: _Step) -> RequestOutput:
         """The output of a step, the last one if the answer ends with it."""
         generation = step.generation
+        try:
+            progress = generation.read()
+            text, verdict = progress.text, progress.verdict
+            del step.tokens[progress.num_tokens :]
+        except Exception as error:
+            text, verdict = "", _error(_failure(error))
+        if verdict.reason is None and step.error is not None:
+            verdict = _error(step.error)
         if step.tokens and generation.num_generated == len(step.tokens):
             generation.num_cached = self._scheduler.num_cached(generation.request_id)
             self._counters.num_prompt_tokens += len(generation.request.prompt_token_ids)
             self._counters.num_cached_tokens += generation.num_cached
         self._counters.num_generated_tokens += len(step.tokens)
-        if step.verdict.reason is not None:
-            return self._finish(generation, step.verdict, step.tokens, step.text)
-        return _output(generation, step.verdict, step.tokens, step.text)
+        if verdict.reason is not None:
+            return self._finish(generation, verdict, step.tokens, text)
+        return _output(generation, verdict, step.tokens, text)
 
     def _finish(self, generation: Generation, verdict: Verdict, tokens: Sequence[SampledToken] = (), text: str = "") -> RequestOutput:
         """Closes a request and makes its last output. Nothing else closes one."""
@@ -386,14 +369,18 @@ def _output(generation: Generation, verdict: Verdict, tokens: Sequence[SampledTo
     )
 
 
-def _failure(error: Exception) -> Verdict:
+def _failure(error: Exception) -> FormcastError:
     """Errors that a user can cause are passed on; any other is logged in full and only named in the answer."""
     if isinstance(error, FormcastError):
-        return Verdict(reason="error", error=error)
+        return error
     _log.error("a request failed", exc_info=error)
     wrapped = GenerationError(f"the engine failed: {type(error).__name__}")
     wrapped.__cause__ = error
-    return Verdict(reason="error", error=wrapped)
+    return wrapped
+
+
+def _error(error: FormcastError) -> Verdict:
+    return Verdict(reason="error", error=error)
 
 
 def _no_token(generation: Generation, status: RowStatus) -> GenerationError:

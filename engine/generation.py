@@ -15,7 +15,8 @@ from .detokenizer import Detokenizer, StopStrings, TokenTable
 from .drafts.drafter import Drafter, Drafts
 from .mask_meter import MaskMeter
 from .request import FinishReason, FormcastError, GenerationError, Request
-from .sampler import RowEdits, SampleRow
+from .row_edits import EditArrays, RowEdits
+from .sampler import SampleRow
 
 _WORD_BITS = 32
 _log = logging.getLogger(__name__)
@@ -65,14 +66,38 @@ class Verdict:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """What one token came to."""
+    """What some tokens came to.
+
+    Attributes:
+        num_tokens: how many of them belong to the answer; fewer than were taken where it ended before.
+    """
 
     text: str
     verdict: Verdict
+    num_tokens: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Taken:
+    """A token that was taken and not read yet.
+
+    Attributes:
+        held: whether it could not end the answer.
+        at_length: whether it is the last one that may be.
+        ends_grammar: whether its grammar leaves nothing but the end after it; None where the mask that tells is still to be made.
+    """
+
+    token_id: int
+    held: bool
+    at_length: bool
+    ends_grammar: bool | None
 
 
 class Generation:
     """The state of one open request, apart from its blocks.
+
+    Tokens are taken first, which is what the next batch waits for, and read later, while that one computes: their text, stop strings, and
+    the next mask.
 
     Attributes:
         request: what was asked.
@@ -104,6 +129,7 @@ class Generation:
         self._drafter: Drafter | None = None
         self._drafts = Drafts()
         self._ahead: deque[tuple[int, Mask | None]] = deque()
+        self._unread: deque[_Taken] = deque()
 
     @property
     def request_id(self) -> str:
@@ -139,12 +165,9 @@ class Generation:
         Args:
             drafts: nothing, or what `propose` gave for this step.
         """
-        edits = self._edits
-        rows = [self._row(0, self._mask, edits)]
-        for index, token_id in enumerate(drafts):
-            edits = None if edits is None else edits.followed_by(token_id)
-            rows.append(self._row(index + 1, self._ahead[index][1], edits))
-        return rows
+        masks = [self._mask, *(mask for _, mask in self._ahead)]
+        edits = [None] * len(masks) if self._edits is None else self._edits.along(drafts)
+        return [self._row(index, masks[index], edits[index]) for index in range(1 + len(drafts))]
 
     def count_drafts(self, num_drafts: int, num_accepted: int) -> None:
         """So many drafts were verified, and so many of these, from the first on, became tokens of the answer."""
@@ -152,7 +175,7 @@ class Generation:
         self.num_accepted += num_accepted
         self.num_forced += sum(self._drafts.forced[:num_accepted])
 
-    def _row(self, index: int, mask: Mask | None, edits: RowEdits | None) -> SampleRow:
+    def _row(self, index: int, mask: Mask | None, edits: EditArrays | None) -> SampleRow:
         if mask is not None and self._is_held:
             mask = _without(mask, self._held_mask)
         return SampleRow(params=self.request.params, seed=self._seed, position=self.num_generated + index, mask=mask, edits=edits)
@@ -172,50 +195,77 @@ class Generation:
             cursor.rollback(num_taken)
         return masks
 
-    def take(self, token_id: int) -> Progress:
-        """Adds a token to the answer.
-
-        The end of a grammar comes first, then end tokens and stop ids, stop strings, and the length.
+    def take(self, token_id: int) -> bool:
+        """Adds a token to the answer; whether it is known already to be the last one.
 
         Raises:
             GrammarError: the grammar's budget is used up.
             GenerationError: the grammar refused the token.
         """
         held = self._is_held
+        ends_grammar = self._advance(token_id)
         self.num_generated += 1
         if self._edits is not None:
             self._edits.append(token_id)
             if held and not self._is_held:
                 self._edits.allow(self._held_ids)
-        if self._advance(token_id):
-            text = "" if token_id in self._ends.token_ids else self._detokenizer.push(token_id)
-            return Progress(text=self._stop_strings.flush() + text + self._detokenizer.flush(), verdict=Verdict(reason="stop"))
-        if token_id in self._stop_ids and not held:
-            stop_reason = None if token_id in self._own_end_ids else token_id
-            text = self._stop_strings.push(self._detokenizer.flush()).text + self._stop_strings.flush()
-            return Progress(text=text, verdict=Verdict(reason="stop", stop_reason=stop_reason))
-        return self._show(token_id, held)
+        at_length = self.num_generated >= self._max_tokens
+        self._unread.append(_Taken(token_id=token_id, held=held, at_length=at_length, ends_grammar=ends_grammar))
+        return bool(ends_grammar) or at_length or (token_id in self._stop_ids and not held)
+
+    def read(self) -> Progress:
+        """What the tokens came to that were taken since the last call, up to the one that ends the answer.
+
+        The end of a grammar comes first, then end tokens and stop ids, stop strings, and the length.
+
+        Raises:
+            GrammarError: the grammar's budget is used up.
+        """
+        texts: list[str] = []
+        verdict = Verdict()
+        num_tokens = 0
+        while self._unread and verdict.reason is None:
+            text, verdict = self._read(self._unread.popleft())
+            texts.append(text)
+            num_tokens += 1
+        self.num_generated -= len(self._unread)
+        self._unread.clear()
+        return Progress(text="".join(texts), verdict=verdict, num_tokens=num_tokens)
 
     @property
     def _is_held(self) -> bool:
         """Whether the next token may not end the answer yet."""
         return self.num_generated < self.request.params.min_tokens
 
-    def _show(self, token_id: int, held: bool) -> Progress:
+    def _read(self, taken: _Taken) -> tuple[str, Verdict]:
+        token_id = taken.token_id
+        if self._ends_grammar(taken):
+            text = "" if token_id in self._ends.token_ids else self._detokenizer.push(token_id)
+            return self._stop_strings.flush() + text + self._detokenizer.flush(), Verdict(reason="stop")
+        if token_id in self._stop_ids and not taken.held:
+            stop_reason = None if token_id in self._own_end_ids else token_id
+            text = self._stop_strings.push(self._detokenizer.flush()).text + self._stop_strings.flush()
+            return text, Verdict(reason="stop", stop_reason=stop_reason)
         text = self._detokenizer.push(token_id)
-        at_length = self.num_generated >= self._max_tokens
-        if at_length:
+        if taken.at_length:
             text += self._detokenizer.flush()
-        verdict = Verdict(reason="length") if at_length else Verdict()
-        if held:
-            return Progress(text=text, verdict=verdict)
+        verdict = Verdict(reason="length") if taken.at_length else Verdict()
+        if taken.held:
+            return text, verdict
         scan = self._stop_strings.push(text)
         if scan.stop is not None:
-            return Progress(text=scan.text, verdict=Verdict(reason="stop", stop_reason=scan.stop))
-        return Progress(text=scan.text + self._stop_strings.flush() if at_length else scan.text, verdict=verdict)
+            return scan.text, Verdict(reason="stop", stop_reason=scan.stop)
+        return scan.text + self._stop_strings.flush() if taken.at_length else scan.text, verdict
 
-    def _advance(self, token_id: int) -> bool:
-        """Moves the cursor and prepares the next mask; true when the grammar leaves nothing but the end."""
+    def _ends_grammar(self, taken: _Taken) -> bool:
+        """Whether the grammar leaves nothing but the end after a token. Makes the next mask, where it was not known ahead."""
+        if taken.ends_grammar is not None or self._cursor is None:
+            return bool(taken.ends_grammar)
+        self._mask = self._next_mask(self._cursor)
+        return self._mask.is_end
+
+    def _advance(self, token_id: int) -> bool | None:
+        """Moves the cursor; see `_Taken.ends_grammar`."""
         cursor = self._cursor
         if cursor is None:
             if self._drafter is not None:
@@ -228,8 +278,8 @@ class Generation:
             self._drafter.learn(token_id, place)
         if cursor.finished:
             return True
-        mask = self._mask = self._known_mask(token_id) or self._next_mask(cursor)
-        return mask.is_end
+        self._mask = self._known_mask(token_id)
+        return None if self._mask is None else self._mask.is_end
 
     def _known_mask(self, token_id: int) -> Mask | None:
         """The mask after a token, if that was the next draft."""

@@ -156,6 +156,7 @@ class Request:
         priority: lower runs earlier; equal priorities run in order of arrival.
         arrival_time: seconds on the monotonic clock.
         cache_salt: requests share cached prompts only with requests of the same salt.
+        family: open requests of one family, prompt and salt compute that prompt once, also without a prefix cache. `expand` makes them.
     """
 
     request_id: str
@@ -165,6 +166,7 @@ class Request:
     priority: int = 0
     arrival_time: float = field(default_factory=time.monotonic)
     cache_salt: str | None = None
+    family: str | None = None
 
 
 def expand(request: Request) -> list[Request]:
@@ -175,7 +177,7 @@ def expand(request: Request) -> list[Request]:
     if request.params.n == 1:
         return [request]
     return [
-        replace(request, request_id=f"{request.request_id}#{index}", params=_single(request.params, index))
+        replace(request, request_id=f"{request.request_id}#{index}", family=request.request_id, params=_single(request.params, index))
         for index in range(request.params.n)
     ]
 

@@ -15,7 +15,7 @@ from .config import DeviceMemory, EngineConfig
 from .errors import UnsupportedModel
 from .kernels.paged_attention import LayerCache
 from .request import InvalidRequest
-from .scheduler import Chunk, StepPlan
+from .step_plan import Chunk, StepPlan
 
 _WARM_UP_TOKENS = 16
 """Enough for the kernels of long chunks."""
@@ -90,6 +90,9 @@ class Runner:
 
     def forward(self, batch: Batch) -> torch.Tensor:
         """The logits of the rows that sample: [R, V] float32, contiguous, owned by the caller."""
+        if batch.copies is not None:
+            for cache in self._caches:
+                cache.copy(batch.copies)
         step = PagedStep(caches=self._caches, batch=batch.attention)
         return self._logits(batch.token_ids, batch.positions, batch.sample_rows, step)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,80 +13,7 @@ from .kernels.masked_sample import LogitEdits, RowStatus, SampleResult, SampleSe
 from .kernels.masked_sample.philox import uniforms
 from .kernels.masked_sample.reference import unpack
 from .request import SamplingParams
-
-_MIN_CAPACITY = 16
-
-
-class RowEdits:
-    """The tokens of one request whose logits are changed, kept up to date as the answer grows.
-
-    Amortised O(1) per generated token.
-    """
-
-    def __init__(self, params: SamplingParams, prompt_token_ids: Sequence[int]):
-        self._penalised = params.has_penalties
-        self._entries: dict[int, int] = {}
-        self._token_ids = np.zeros(_MIN_CAPACITY, np.int32)
-        self._counts = np.zeros(_MIN_CAPACITY, np.int32)
-        self._seen = np.zeros(_MIN_CAPACITY, np.bool_)
-        self._biases = np.zeros(_MIN_CAPACITY, np.float32)
-        self._own_biases: Mapping[int, float] = params.logit_bias
-        for token_id, bias in params.logit_bias.items():
-            self._set_bias(token_id, bias)
-        if params.repetition_penalty != 1:
-            for token_id in prompt_token_ids:
-                entry = self._entry(token_id)
-                self._seen[entry] = True
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def followed_by(self, token_id: int) -> RowEdits:
-        """What these would be if the answer grew by a token."""
-        if not self._penalised:
-            return self
-        grown = copy.copy(self)
-        grown._entries = dict(self._entries)
-        for name in ("_token_ids", "_counts", "_seen", "_biases"):
-            setattr(grown, name, getattr(self, name).copy())
-        grown.append(token_id)
-        return grown
-
-    def append(self, token_id: int) -> None:
-        """The answer grew by a token."""
-        if self._penalised:
-            entry = self._entry(token_id)
-            self._counts[entry] += 1
-            self._seen[entry] = True
-
-    def forbid(self, token_ids: frozenset[int]) -> None:
-        """These tokens cannot be sampled until `allow`."""
-        for token_id in token_ids:
-            self._set_bias(token_id, -np.inf)
-
-    def allow(self, token_ids: frozenset[int]) -> None:
-        """Takes `forbid` back."""
-        for token_id in token_ids:
-            self._set_bias(token_id, self._own_biases.get(token_id, 0.0))
-
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Token ids, counts, seen flags and biases, each [len(self)]."""
-        size = len(self._entries)
-        return self._token_ids[:size], self._counts[:size], self._seen[:size], self._biases[:size]
-
-    def _set_bias(self, token_id: int, bias: float) -> None:
-        entry = self._entry(token_id)
-        self._biases[entry] = bias
-
-    def _entry(self, token_id: int) -> int:
-        """The token's index in the arrays. They may be other arrays afterwards."""
-        entry = self._entries.setdefault(token_id, len(self._entries))
-        if entry == len(self._token_ids):
-            self._token_ids, self._counts, self._seen, self._biases = (
-                np.concatenate((array, np.zeros_like(array))) for array in (self._token_ids, self._counts, self._seen, self._biases)
-            )
-        self._token_ids[entry] = token_id
-        return entry
+from .row_edits import EditArrays
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +31,7 @@ class SampleRow:
     seed: int
     position: int
     mask: Mask | None = None
-    edits: RowEdits | None = None
+    edits: EditArrays | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,32 +52,38 @@ class Sampler:
         self._masks_memory = np.zeros((0, -(-num_tokens // 32)), np.int32)
 
     def sample(self, logits: torch.Tensor, rows: Sequence[SampleRow]) -> list[SampledToken]:
+        """One token per row; see `draw`."""
+        return self.draw(logits, self.settings(rows, logits.device), rows)
+
+    def draw(self, logits: torch.Tensor, settings: SampleSettings, rows: Sequence[SampleRow]) -> list[SampledToken]:
         """One token per row.
 
         Args:
             logits: [R, V] float32, contiguous; may be changed.
+            settings: those of `rows`.
             rows: R rows.
         """
-        settings = self._settings(rows, logits.device)
         result = masked_sample(logits, settings)
         top = {index: _top(logits[index], settings, index, row.params.logprobs) for index, row in enumerate(rows) if row.params.logprobs}
         return _tokens(result, top)
 
-    def _settings(self, rows: Sequence[SampleRow], device: torch.device) -> SampleSettings:
+    def settings(self, rows: Sequence[SampleRow], device: torch.device) -> SampleSettings:
+        """What rows are sampled with, on the device of their logits. Masks are valid until the next call."""
+
         def column(values: list, dtype: torch.dtype) -> torch.Tensor:
-            return torch.tensor(values, dtype=dtype).to(device)
+            return torch.tensor(values, dtype=dtype).to(device, non_blocking=True)
 
         seeds = np.array([row.seed for row in rows], np.uint64)
         positions = np.array([row.position for row in rows], np.uint32)
         return SampleSettings(
-            masks=torch.from_numpy(self._masks(rows)).to(device),
+            masks=torch.from_numpy(self._masks(rows)).to(device, non_blocking=True),
             constrained=column([row.mask is not None for row in rows], torch.bool),
             temperatures=column([0.0 if row.params.greedy else row.params.temperature for row in rows], torch.float32),
             min_ps=column([row.params.min_p for row in rows], torch.float32),
             top_ks=column([min(row.params.top_k, self._num_tokens) for row in rows], torch.int32),
             top_ps=column([row.params.top_p for row in rows], torch.float32),
             typical_ps=column([row.params.typical_p for row in rows], torch.float32),
-            uniforms=torch.from_numpy(uniforms(seeds, positions)).to(device),
+            uniforms=torch.from_numpy(uniforms(seeds, positions)).to(device, non_blocking=True),
             edits=_edits(rows, device),
         )
 
@@ -165,21 +97,22 @@ class Sampler:
 
 
 def _edits(rows: Sequence[SampleRow], device: torch.device) -> LogitEdits | None:
-    sizes = [0 if row.edits is None else len(row.edits) for row in rows]
+    arrays = [row.edits for row in rows if row.edits is not None]
+    sizes = [0 if row.edits is None else len(row.edits.token_ids) for row in rows]
     if not any(sizes):
         return None
-    arrays = [row.edits.arrays() for row in rows if row.edits is not None]
-    token_ids, counts, seen, biases = (torch.from_numpy(np.concatenate(parts)).to(device) for parts in zip(*arrays, strict=True))
+    joined = (np.concatenate(parts) for parts in zip(*arrays, strict=True))
+    token_ids, counts, seen, biases = (torch.from_numpy(part).to(device, non_blocking=True) for part in joined)
     params = [row.params for row in rows]
     return LogitEdits(
-        offsets=torch.from_numpy(np.cumsum([0, *sizes], dtype=np.int32)).to(device),
+        offsets=torch.from_numpy(np.cumsum([0, *sizes], dtype=np.int32)).to(device, non_blocking=True),
         token_ids=token_ids,
         counts=counts,
         seen=seen,
         biases=biases,
-        repetition=torch.tensor([p.repetition_penalty for p in params], dtype=torch.float32).to(device),
-        frequency=torch.tensor([p.frequency_penalty for p in params], dtype=torch.float32).to(device),
-        presence=torch.tensor([p.presence_penalty for p in params], dtype=torch.float32).to(device),
+        repetition=torch.tensor([p.repetition_penalty for p in params], dtype=torch.float32).to(device, non_blocking=True),
+        frequency=torch.tensor([p.frequency_penalty for p in params], dtype=torch.float32).to(device, non_blocking=True),
+        presence=torch.tensor([p.presence_penalty for p in params], dtype=torch.float32).to(device, non_blocking=True),
     )
 
 

@@ -4,92 +4,32 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from .config import EngineLimits
+from .family import Family, FamilyBook
 from .kv.manager import KVManager
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chunk:
-    """Consecutive tokens of one request to compute in a step.
-
-    Attributes:
-        token_ids: the tokens, at positions `start, start + 1, ...` of the request.
-        start: number of tokens before them, whose keys and values are in the blocks already.
-        block_ids: the request's blocks, enough for all tokens up to the last of the chunk.
-        samples: whether the chunk holds the request's last token, so that the next one is sampled.
-        num_drafts: how many tokens at the end of the chunk are guesses, to be verified; only where it samples.
-    """
-
-    request_id: str
-    token_ids: tuple[int, ...]
-    start: int
-    block_ids: tuple[int, ...]
-    samples: bool
-    num_drafts: int = 0
-
-    @property
-    def drafts(self) -> tuple[int, ...]:
-        return self.token_ids[len(self.token_ids) - self.num_drafts :]
-
-    @property
-    def num_sampled(self) -> int:
-        """Rows of logits: one behind the request's last token, and one behind each draft."""
-        return 1 + self.num_drafts if self.samples else 0
-
-
-@dataclass(frozen=True, kw_only=True)
-class StepPlan:
-    """The work of one step. Chunks that decode stand before chunks that prefill."""
-
-    chunks: tuple[Chunk, ...] = ()
-    num_preempted: int = 0
-
-    @property
-    def num_tokens(self) -> int:
-        return sum(len(chunk.token_ids) for chunk in self.chunks)
-
-    @property
-    def sampling_ids(self) -> list[str]:
-        """The requests that get a token, in the order of the rows of logits."""
-        return [chunk.request_id for chunk in self.chunks if chunk.samples]
-
+from .sequence import TokenSequence, no_blocks
+from .step_plan import BlockCopy, PlanBuilder, StepPlan, StepResult
 
 Propose = Callable[[str, int], Sequence[int]]
 """Guesses of what follows the last token of a request, as many as the number says or fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepResult:
-    """The tokens that a step gave to each request that sampled and still runs: accepted drafts, then one more."""
+class _Prefix:
+    """What is there of a sequence before it is computed.
 
-    new_token_ids: Mapping[str, tuple[int, ...]]
-
-
-@dataclass(eq=False)
-class _Sequence:
-    """Progress of one request.
-
-    `num_computed` tokens have their keys and values in `block_ids`; `num_published` of these blocks are in the prefix
-    tree.
+    Attributes:
+        block_ids: of its first `num_tokens` tokens; those before `num_published` are in the prefix tree.
+        num_cached: how many of the tokens came from the tree.
     """
 
-    request_id: str
-    rank: tuple[int, int]
-    token_ids: list[int]
-    salt: str | None
-    block_ids: list[int] = field(default_factory=list)
-    num_computed: int = 0
-    num_published: int = 0
-    num_cached: int = 0
-    started: bool = False
-    closed: bool = False
-
-    @property
-    def num_left(self) -> int:
-        return len(self.token_ids) - self.num_computed
+    block_ids: Sequence[int]
+    num_tokens: int
+    num_published: int
+    num_cached: int
 
 
 class Scheduler:
@@ -100,14 +40,18 @@ class Scheduler:
     arrival. A new one is admitted when blocks for all its known tokens are available. When a decoding request finds no
     block, the last one in that order loses its blocks and waits to be computed again. What is left of the budget goes to
     drafts, which never cost anybody a block.
+
+    Members of a family wait while one of them computes their prompt, and then hold its blocks with it. Whoever writes into a block that
+    others hold gets a copy first.
     """
 
     def __init__(self, limits: EngineLimits, kv: KVManager):
         self._limits = limits
         self._kv = kv
-        self._sequences: dict[str, _Sequence] = {}
-        self._running: list[_Sequence] = []
-        self._waiting: list[tuple[tuple[int, int], _Sequence]] = []
+        self._sequences: dict[str, TokenSequence] = {}
+        self._families = FamilyBook()
+        self._running: list[TokenSequence] = []
+        self._waiting: list[tuple[tuple[int, int], TokenSequence]] = []
         self._num_arrived = 0
 
     @property
@@ -119,6 +63,12 @@ class Scheduler:
         return len(self._sequences) - len(self._running)
 
     @property
+    def num_unused_slots(self) -> int:
+        """Places in the blocks of running requests that no token has."""
+        size = self._kv.block_size
+        return sum(len(sequence.block_ids) * size - len(sequence.token_ids) for sequence in self._running)
+
+    @property
     def has_work(self) -> bool:
         return bool(self._sequences)
 
@@ -126,11 +76,19 @@ class Scheduler:
         """Prompt tokens that were found in the prefix cache when the request was first admitted."""
         return self._sequences[request_id].num_cached
 
-    def add(self, request_id: str, token_ids: Sequence[int], *, priority: int = 0, salt: str | None = None) -> None:
-        """Queues a request of at least one token, whose id is not queued or running. Lower priorities run earlier."""
+    def add(
+        self, request_id: str, token_ids: Sequence[int], *, priority: int = 0, salt: str | None = None, family: str | None = None
+    ) -> None:
+        """Queues a request of at least one token, whose id is not queued or running. Lower priorities run earlier.
+
+        Args:
+            family: requests of the same family, prompt and salt share the blocks of their prompt from the start.
+        """
         self._num_arrived += 1
-        sequence = _Sequence(request_id, (priority, self._num_arrived), list(token_ids), salt)
+        sequence = TokenSequence(request_id=request_id, rank=(priority, self._num_arrived), token_ids=list(token_ids), salt=salt)
         self._sequences[request_id] = sequence
+        if family is not None:
+            self._families.join(family, sequence)
         self._wait(sequence)
 
     def finish(self, request_id: str) -> None:
@@ -142,6 +100,7 @@ class Scheduler:
         if sequence in self._running:
             self._running.remove(sequence)
         self._release(sequence)
+        self._families.leave(sequence)
         if len(self._waiting) > 2 * self.num_waiting + 64:
             self._waiting = [entry for entry in self._waiting if not entry[1].closed]
             heapq.heapify(self._waiting)
@@ -152,7 +111,7 @@ class Scheduler:
         Args:
             propose: asked for drafts of the requests that decode.
         """
-        plan = _PlanBuilder(self._limits.max_num_batched_tokens)
+        plan = PlanBuilder(self._limits.max_num_batched_tokens)
         decoding = [sequence for sequence in self._running if sequence.num_left == 1]
         prefilling = [sequence for sequence in self._running if sequence.num_left > 1]
         for sequence in decoding:
@@ -179,22 +138,41 @@ class Scheduler:
             num_accepted = max(0, len(new_token_ids) - 1)
             sequence.num_computed = chunk.start + len(chunk.token_ids) - chunk.num_drafts + num_accepted
             sequence.token_ids.extend(new_token_ids)
+            self._unpark(sequence.family)
             sequence.num_published = self._kv.publish(
                 sequence.token_ids, sequence.num_computed, sequence.block_ids, sequence.num_published, sequence.salt
             )
 
-    def _plan_decode(self, sequence: _Sequence, plan: _PlanBuilder) -> None:
-        missing = self._kv.num_blocks_for(len(sequence.token_ids)) - len(sequence.block_ids)
-        while missing > self._kv.num_available:
+    def _plan_decode(self, sequence: TokenSequence, plan: PlanBuilder) -> None:
+        while self._num_missing(sequence) > self._kv.num_available:
             victim = self._running[-1]
             self._preempt(victim)
             plan.num_preempted += 1
             if victim is sequence:
                 return
-        sequence.block_ids += self._kv.take(missing)
+        self._complete(sequence, plan)
         plan.add(sequence)
 
-    def _draft(self, sequence: _Sequence, plan: _PlanBuilder, propose: Propose) -> None:
+    def _num_missing(self, sequence: TokenSequence) -> int:
+        """Blocks to take before all known tokens of a sequence can be computed."""
+        num_fresh = self._kv.num_blocks_for(len(sequence.token_ids)) - len(sequence.block_ids)
+        return num_fresh + self._writes_shared(sequence)
+
+    def _writes_shared(self, sequence: TokenSequence) -> bool:
+        """Whether the next token goes into a block that others hold too. Those behind it are always its own."""
+        index = sequence.num_computed // self._kv.block_size
+        return index < len(sequence.block_ids) and self._kv.is_shared(sequence.block_ids[index])
+
+    def _complete(self, sequence: TokenSequence, plan: PlanBuilder) -> None:
+        """Takes the missing blocks, which must be available. The first one that is written becomes the sequence's own."""
+        if self._writes_shared(sequence):
+            index = sequence.num_computed // self._kv.block_size
+            shared = sequence.block_ids[index]
+            sequence.block_ids[index] = self._kv.replace(shared)
+            plan.copies.append(BlockCopy(source=shared, target=sequence.block_ids[index]))
+        sequence.block_ids.extend(self._kv.take(self._num_missing(sequence)))
+
+    def _draft(self, sequence: TokenSequence, plan: PlanBuilder, propose: Propose) -> None:
         """Adds drafts to a request's chunk, as far as budget, context and spare blocks go."""
         size, num_tokens = self._kv.block_size, len(sequence.token_ids)
         spare = max(0, self._kv.num_available - len(self._running))
@@ -204,96 +182,87 @@ class Scheduler:
         drafts = propose(sequence.request_id, room) if room > 0 else ()
         if drafts:
             missing = self._kv.num_blocks_for(num_tokens + len(drafts)) - len(sequence.block_ids)
-            sequence.block_ids += self._kv.take(max(0, missing))
+            sequence.block_ids.extend(self._kv.take(max(0, missing)))
             plan.add_drafts(sequence, drafts)
 
-    def _admit(self, plan: _PlanBuilder) -> None:
+    def _admit(self, plan: PlanBuilder) -> None:
         while plan.num_tokens_left and len(self._running) < self._limits.max_num_seqs:
             sequence = self._next_waiting()
-            if sequence is None or not self._take_blocks(sequence):
+            if sequence is None or not self._take_blocks(sequence, plan):
                 return
             heapq.heappop(self._waiting)
             insort(self._running, sequence, key=lambda running: running.rank)
+            if sequence.family is not None:
+                sequence.family.running.append(sequence)
             plan.add(sequence)
 
-    def _take_blocks(self, sequence: _Sequence) -> bool:
-        """Blocks for every known token, cached ones first; false if there are too few.
+    def _take_blocks(self, sequence: TokenSequence, plan: PlanBuilder) -> bool:
+        """Blocks for every known token, those that are there already first; false if there are too few.
 
         One block for each running request is left, so that what is admitted now is not preempted at once.
         """
-        matched = self._kv.match(sequence.token_ids, sequence.salt)
-        missing = self._kv.num_blocks_for(len(sequence.token_ids)) - len(matched)
-        if missing + len(self._running) > self._kv.num_available - self._kv.num_idle(matched):
+        prefix, size = self._find_prefix(sequence), self._kv.block_size
+        num_own = self._kv.num_blocks_for(len(sequence.token_ids)) - prefix.num_tokens // size
+        if num_own > self._kv.num_available - self._kv.num_idle(prefix.block_ids) - len(self._running):
             return False
-        self._kv.hold(matched)
-        sequence.block_ids = matched + self._kv.take(missing)
-        sequence.num_published = len(matched)
-        sequence.num_computed = len(matched) * self._kv.block_size
+        self._kv.hold(prefix.block_ids)
+        sequence.block_ids.extend(prefix.block_ids)
+        sequence.num_computed = prefix.num_tokens
+        sequence.num_published = prefix.num_published
+        self._complete(sequence, plan)
         if not sequence.started:
-            sequence.num_cached = sequence.num_computed
+            sequence.num_cached = prefix.num_cached
             sequence.started = True
         return True
 
-    def _preempt(self, sequence: _Sequence) -> None:
+    def _find_prefix(self, sequence: TokenSequence) -> _Prefix:
+        """The most that is there of a sequence: in the prefix tree, or in the blocks of a member of its family."""
+        matched = self._kv.match(sequence.token_ids, sequence.salt)
+        num_matched = len(matched) * self._kv.block_size
+        source = None if sequence.family is None else sequence.family.source
+        if source is not None and sequence.family is not None:
+            num_shared = sequence.family.num_shared(sequence)
+            if num_shared > num_matched:
+                return _Prefix(
+                    block_ids=source.block_ids[: self._kv.num_blocks_for(num_shared)],
+                    num_tokens=num_shared,
+                    num_published=min(source.num_published, num_shared // self._kv.block_size),
+                    num_cached=source.num_cached,
+                )
+        return _Prefix(block_ids=matched, num_tokens=num_matched, num_published=len(matched), num_cached=num_matched)
+
+    def _preempt(self, sequence: TokenSequence) -> None:
         self._running.remove(sequence)
         self._release(sequence)
         self._wait(sequence)
 
-    def _release(self, sequence: _Sequence) -> None:
+    def _release(self, sequence: TokenSequence) -> None:
         self._kv.release(sequence.block_ids)
-        sequence.block_ids = []
+        sequence.block_ids = no_blocks()
         sequence.num_computed = 0
         sequence.num_published = 0
+        family = sequence.family
+        if family is not None and sequence in family.running:
+            family.running.remove(sequence)
+            self._unpark(family)
 
-    def _wait(self, sequence: _Sequence) -> None:
+    def _unpark(self, family: Family | None) -> None:
+        """Lets members wait in line again, once nothing is gained by waiting for their prompt."""
+        if family is not None and family.parked and not family.is_computing:
+            for member in family.unpark():
+                self._wait(member)
+
+    def _wait(self, sequence: TokenSequence) -> None:
         heapq.heappush(self._waiting, (sequence.rank, sequence))
 
-    def _next_waiting(self) -> _Sequence | None:
-        while self._waiting and self._waiting[0][1].closed:
+    def _next_waiting(self) -> TokenSequence | None:
+        """The next in line. Those whose prompt is being computed step aside."""
+        while self._waiting:
+            sequence = self._waiting[0][1]
+            family = sequence.family
+            if not sequence.closed and (family is None or not family.is_computing):
+                return sequence
             heapq.heappop(self._waiting)
-        return self._waiting[0][1] if self._waiting else None
-
-
-@dataclass
-class _ChunkPlan:
-    """A chunk in the making."""
-
-    sequence: _Sequence
-    size: int
-    drafts: Sequence[int] = ()
-
-    def build(self) -> Chunk:
-        sequence, start, stop = self.sequence, self.sequence.num_computed, self.sequence.num_computed + self.size
-        return Chunk(
-            request_id=sequence.request_id,
-            token_ids=(*sequence.token_ids[start:stop], *self.drafts),
-            start=start,
-            block_ids=tuple(sequence.block_ids),
-            samples=stop == len(sequence.token_ids),
-            num_drafts=len(self.drafts),
-        )
-
-
-class _PlanBuilder:
-    """A plan in the making, and what is left of its token budget."""
-
-    def __init__(self, num_tokens: int):
-        self.num_tokens_left = num_tokens
-        self.num_preempted = 0
-        self._chunks: dict[str, _ChunkPlan] = {}
-
-    def add(self, sequence: _Sequence) -> None:
-        """As many tokens of the sequence as the budget allows, if any."""
-        size = min(sequence.num_left, self.num_tokens_left)
-        if size:
-            self.num_tokens_left -= size
-            self._chunks[sequence.request_id] = _ChunkPlan(sequence, size)
-
-    def add_drafts(self, sequence: _Sequence, drafts: Sequence[int]) -> None:
-        """Drafts behind the tokens of a sequence that was added, within the budget."""
-        assert len(drafts) <= self.num_tokens_left
-        self.num_tokens_left -= len(drafts)
-        self._chunks[sequence.request_id].drafts = drafts
-
-    def build(self) -> StepPlan:
-        return StepPlan(chunks=tuple(chunk.build() for chunk in self._chunks.values()), num_preempted=self.num_preempted)
+            if not sequence.closed and family is not None:
+                family.parked.append(sequence)
+        return None

@@ -2,10 +2,12 @@
 
 from .compiler import CompilerStats, FsmCompiler
 from .cursor import Cursor, advance_many, fill_masks
+from .store import ArrayStore
 from .token_fsm import TokenFSM, compile_grammar
 from .vocabulary import Vocabulary, VocabularyError
 
 __all__ = [
+    "ArrayStore",
     "CompilerStats",
     "Cursor",
     "FsmCompiler",

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..grammar.machine_layout import DEAD
+from .kernels.rows import fill_row
 from .mask import NO_ROW, Mask, write_masks
-from .walk import fill_row
 
 if TYPE_CHECKING:
     from .token_fsm import Place, TokenFSM

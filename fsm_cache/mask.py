@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .walk import fill_rows
+from .kernels.rows import fill_rows
 
 NO_ROW = np.zeros(0, np.int32)
 _OBJECT_BYTES = 600  # of a mask, besides its arrays

@@ -39,20 +39,20 @@ class Trie:
 
     @cached_property
     def memory(self) -> np.ndarray:
-        """int64 [5]: addresses of nodes, same, subtrees and order, and the number of nodes, for kernels."""
+        """For kernels, see `kernels.kit`."""
         arrays = (self.nodes, self.same, self.subtrees, self.order)
-        return np.array([*(a.ctypes.data for a in arrays), len(self.nodes)], np.int64)
+        return np.array([*(a.ctypes.data for a in arrays), len(self.nodes), len(self.order), self.first.ctypes.data], np.int64)
 
     @cached_property
-    def first(self) -> tuple[tuple[int, int], ...]:
-        """[256]: first node and end of what begins with each byte."""
-        nodes = [(0, 0)] * 256
+    def first(self) -> np.ndarray:
+        """int32 [256, 2]: first node and end of what begins with each byte."""
+        nodes = np.zeros((256, 2), np.int32)
         i = 0
         while i < len(self.nodes):
             end = int(self.nodes[i, END])
-            nodes[int(self.nodes[i, BYTE])] = (i, end)
+            nodes[self.nodes[i, BYTE]] = i, end
             i = end
-        return tuple(nodes)
+        return nodes
 
     def below(self, node: int) -> np.ndarray:
         """Tokens that go on after a node, which ends none of them."""

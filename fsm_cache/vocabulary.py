@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .leaf_tables import LeafTables
     from .scratch import Scratch
+    from .store import ArrayStore
     from .string_tables import StringTables
 
 _END_NAMES = ("<|eot_id|>", "<|im_end|>", "<end_of_turn>", "</s>", "<|endoftext|>", "<|end_of_text|>", "<eos>")
@@ -41,6 +42,7 @@ class Vocabulary:
         vocab_size: width of the logits; ids from `len(token_bytes)` on are padding.
         encode: the tokenizer's own segmentation of a text, without special tokens; None where it is not known.
         special_tokens: ids by name of the special tokens that a grammar may name. They have no bytes, and end tokens are none of them.
+        store: keeps what takes long to make for the next process.
 
     Attributes:
         row_words: words of one mask row, ceil(vocab_size / 32).
@@ -53,6 +55,7 @@ class Vocabulary:
         vocab_size: int | None = None,
         encode: Callable[[str], list[int]] | None = None,
         special_tokens: Mapping[str, int] | None = None,
+        store: ArrayStore | None = None,
     ):
         self.vocab_size = len(token_bytes) if vocab_size is None else vocab_size
         self.eos_token_ids = frozenset(eos_token_ids)
@@ -62,6 +65,7 @@ class Vocabulary:
             if not 0 <= eos < self.vocab_size:
                 raise VocabularyError(f"the end token {eos} is outside the vocabulary of {self.vocab_size}")
         self.encode = encode
+        self._store = store
         usable = list(token_bytes[: self.vocab_size])
         usable += [None] * (self.vocab_size - len(usable))
         for eos in self.eos_token_ids:
@@ -75,13 +79,19 @@ class Vocabulary:
             raise VocabularyError("a special token stands for no text, but one of them has bytes")
 
     @staticmethod
-    def from_tokenizer(tokenizer: Any, vocab_size: int | None = None, eos_token_ids: Collection[int] | None = None) -> Vocabulary:
+    def from_tokenizer(
+        tokenizer: Any,
+        vocab_size: int | None = None,
+        eos_token_ids: Collection[int] | None = None,
+        store: ArrayStore | None = None,
+    ) -> Vocabulary:
         """The vocabulary of a `tokenizers.Tokenizer`, a fast transformers tokenizer, or a path to `tokenizer.json` or its folder.
 
         Args:
             tokenizer: see above.
             vocab_size: width of the logits; default the tokenizer's own size.
             eos_token_ids: ids that end the text; default the tokenizer's end token, else well-known names.
+            store: see `Vocabulary`.
 
         Raises:
             VocabularyError: the tokenizer's kind is not known, or it has no end token.
@@ -97,7 +107,7 @@ class Vocabulary:
             return backend.encode(text, add_special_tokens=False).ids
 
         special = {token.content: i for i, token in backend.get_added_tokens_decoder().items() if token.special}
-        return Vocabulary(_token_bytes(backend), eos_token_ids, vocab_size, encode, special)
+        return Vocabulary(_token_bytes(backend), eos_token_ids, vocab_size, encode, special, store)
 
     @property
     def spellings(self) -> tuple[bytes | None, ...]:
@@ -121,6 +131,10 @@ class Vocabulary:
     @cached_property
     def trie(self) -> Trie:
         """All tokens that an automaton can read."""
+        if self._store is not None:
+            from .stored_trie import stored_trie
+
+            return stored_trie(self._store, self.spellings, self.vocab_size)
         return Trie.build([(b, i) for i, b in enumerate(self.spellings) if b is not None], self.vocab_size)
 
     @cached_property
@@ -129,6 +143,12 @@ class Vocabulary:
         from .string_tables import StringTables
 
         return StringTables(self, tidy=False), StringTables(self, tidy=True)
+
+    @cached_property
+    def tries(self) -> tuple[Trie, ...]:
+        """By number, see `kernels.kit`."""
+        every, tidy = self.string_tables
+        return self.trie, every.suffixes, tidy.suffixes, every.closing, tidy.closing
 
     @cached_property
     def leaf_tables(self) -> LeafTables:
@@ -145,7 +165,7 @@ class Vocabulary:
         except AttributeError:
             from .scratch import Scratch
 
-            scratch = self._scratch.value = Scratch(self.vocab_size, self.trie.max_depth)
+            scratch = self._scratch.value = Scratch(self)
             return scratch
 
     @cached_property

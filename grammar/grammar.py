@@ -8,15 +8,17 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import json_text
+from .collector import RELAXED
 from .diagnosis import Failure, diagnose
 from .errors import GrammarError, LimitError
+from .json_schema.check import Finding, raise_refused
 from .json_schema.compile import check_schema, compile_schema
 from .json_schema.document import Document, draft_of
 from .json_schema.expand import Expander
-from .json_schema.keywords import Finding, raise_refused
 from .json_schema.pointers import Pointer
 from .limits import Limits
 from .machine import Machine, leaf_row
@@ -51,13 +53,17 @@ class Grammar:
         key: text that is equal for grammars of equal meaning and options; caches are keyed by it.
     """
 
-    def __init__(self, kind: str, key: str, build: Build, findings: Callable[[], list[Finding]] | None = None):
+    def __init__(self, kind: str, key: str | Callable[[], str], build: Build, findings: Callable[[], list[Finding]] | None = None):
         self.kind = kind
-        self.key = key
+        self._key = key
         self._build = build
         self._findings = findings
         self._own: Compiled | None = None
         self._lock = threading.Lock()
+
+    @cached_property
+    def key(self) -> str:
+        return self._key if isinstance(self._key, str) else self._key()
 
     def __repr__(self) -> str:
         text = self.key if len(self.key) <= 80 else self.key[:77] + "..."
@@ -94,7 +100,19 @@ class Grammar:
         Raises:
             GrammarError: with the JSON pointer of what is malformed, unsupported or contradictory.
         """
-        limits = limits or Limits()
+        with RELAXED:
+            return Grammar._of_schema(schema, whitespace, property_order, separators, draft, registry, limits or Limits())
+
+    @staticmethod
+    def _of_schema(
+        schema: Mapping[str, Json] | str | bool | type,
+        whitespace: str,
+        property_order: str,
+        separators: tuple[str, str] | None,
+        draft: str | None,
+        registry: Mapping[str, Json] | None,
+        limits: Limits,
+    ) -> Grammar:
         if property_order not in ("schema", "any"):
             raise GrammarError(f"property_order must be 'schema' or 'any', not {property_order!r}")
         text, root = _load_schema(schema, limits)
@@ -110,7 +128,9 @@ class Grammar:
             expander = warm.pop(limits, None) or Expander(document, limits)
             return Compiled(*compile_schema(expander, spaces, any_order=any_order))
 
-        key = json.dumps(["json_schema", text, whitespace, property_order, separators, draft, json_text.dumps(documents)])
+        def key() -> str:
+            return json.dumps(["json_schema", text, whitespace, property_order, separators, draft, json_text.dumps(documents)])
+
         return Grammar("json_schema", key, build, lambda: list(check_schema(Expander(document, limits))))
 
     @staticmethod
@@ -133,7 +153,11 @@ class Grammar:
             raise GrammarError(f"a regex must be text, not {type(pattern).__name__}")
         if dialect not in ("ecma", "python"):
             raise GrammarError(f"the dialect must be 'ecma' or 'python', not {dialect!r}")
-        return Grammar._of_language("regex", json.dumps(["regex", pattern, dialect]), Language.pattern(pattern, dialect, "full"))
+        try:
+            language = Language.pattern(pattern, dialect, "full")
+        except GrammarError as error:
+            raise error.within(pattern) from None
+        return Grammar._of_language("regex", json.dumps(["regex", pattern, dialect]), language)
 
     @staticmethod
     def choice(options: Iterable[str]) -> Grammar:
@@ -204,7 +228,10 @@ class Grammar:
             raise GrammarError(f"a grammar must be text, not {type(text).__name__}")
         from .cfg import compile_cfg, inspect_grammar
 
-        parsed = parse(text, start, None)
+        try:
+            parsed = parse(text, start, None)
+        except GrammarError as error:
+            raise error.within(text) from None
 
         def build(limits: Limits, special_tokens: Mapping[str, int] | None) -> Compiled:
             return Compiled(*compile_cfg(parsed, limits, special_tokens))
@@ -261,7 +288,8 @@ class Grammar:
             GrammarError: the constraint admits nothing.
             LimitError: a budget is reached.
         """
-        return self._build(limits or Limits(), special_tokens)
+        with RELAXED:
+            return self._build(limits or Limits(), special_tokens)
 
     def accepts(self, text: str) -> bool:
         """Whether `text` as a whole satisfies the constraint."""

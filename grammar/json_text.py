@@ -15,6 +15,9 @@ from typing import Any
 Json = Any
 
 _MAX_INT_DIGITS = 4_000
+_SMALL = 1_000_000  # bytes of a text whose parts may be counted as often as they occur
+_PLAIN_CONTAINERS = frozenset((dict, list, tuple))
+_SCALARS = frozenset((str, int, float, bool, type(None), Decimal))
 _SPACE = re.compile(r"[ \t\n\r]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORDS = {"null": None, "true": True, "false": False}
@@ -27,7 +30,7 @@ def loads(text: str) -> Json:
         ValueError: the text is not JSON.
     """
     try:
-        return json.loads(text, parse_float=_decimal, parse_int=_integer, parse_constant=_refuse_constant)
+        return _DECODER.decode(text)
     except RecursionError:
         return _Reader(text).read()
 
@@ -39,7 +42,7 @@ def dumps(value: Json) -> str:
         ValueError: a number is not finite, a key is not a string, or something is no JSON value.
     """
     try:
-        return json.dumps(value, allow_nan=False)
+        return _ENCODER.encode(value)
     except (RecursionError, TypeError, ValueError) as error:
         if "Circular" in str(error):
             raise
@@ -52,6 +55,9 @@ def least_length(value: Json) -> int:
     Raises:
         ValueError: a value is inside itself.
     """
+    small = _length_of_small(value)
+    if small is not None:
+        return small
     known: dict[int, int] = {}
     opened: set[int] = set()
     stack = [value]
@@ -73,6 +79,20 @@ def least_length(value: Json) -> int:
     return known.get(id(value), 1)
 
 
+def _length_of_small(value: Json) -> int | None:
+    """What `least_length` answers for a few dictionaries and lists, a level at a time; None for whatever is not plainly that."""
+    total, level = 0, [value]
+    while level:
+        if not _PLAIN_CONTAINERS.issuperset(map(type, level)):
+            return None
+        total += 2 * sum(map(len, level))
+        if total > _SMALL:
+            return None
+        members = [member for item in level for member in (item.values() if type(item) is dict else item)]
+        level = [member for member in members if type(member) not in _SCALARS]
+    return total
+
+
 def _decimal(text: str) -> Decimal:
     """The exact value; where the exponent is beyond what `Decimal` can hold, one just as far beyond every budget."""
     try:
@@ -89,6 +109,10 @@ def _integer(text: str) -> int | Decimal:
 
 def _refuse_constant(name: str) -> Json:
     raise ValueError(f"{name} is not a JSON value")
+
+
+_DECODER = json.JSONDecoder(parse_float=_decimal, parse_int=_integer, parse_constant=_refuse_constant)
+_ENCODER = json.JSONEncoder(allow_nan=False)
 
 
 def _pieces(value: Json) -> list[str]:

@@ -13,12 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import njit, types
 from numba.core import config as numba_config
 
-_SOURCES = ("grammar/kernels/*.py", "grammar/machine_layout.py", "fsm_cache/walk.py", "fsm_cache/trie.py")
+_SOURCES = ("grammar/kernels/*.py", "grammar/machine_layout.py", "fsm_cache/kernels/*.py", "fsm_cache/trie.py")
 
 _config: Any = numba_config
+_njit: Any = njit
 
 
 @cache
@@ -35,11 +36,13 @@ def cache_folder() -> Path:
 def kernel(signature: Any) -> Callable[[Any], Any]:
     """Compiles a function for one signature, without the GIL, cached on disk (in numba's usual places if the folder is not writable)."""
 
+    inner = any(isinstance(argument, types.CPointer) for argument in signature.args)  # Python has no such thing
+
     def compile_function(function: Any) -> Any:
         before = _config.CACHE_DIR
         _config.CACHE_DIR = str(cache_folder())
         try:
-            return njit(signature, cache=True, nogil=True)(function)
+            return _njit(signature, cache=True, nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner)(function)
         finally:
             _config.CACHE_DIR = before
 

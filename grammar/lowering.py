@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .errors import LimitError
-from .languages import MAX_CODE_POINT, CharAutomaton, Edge, HasRuns
+from .languages import MAX_CODE_POINT, CharAutomaton, Edge, Run
 from .limits import Limits
 from .machine_layout import (
     DEAD,
@@ -202,7 +202,7 @@ class Lowering:
         store_bits: Callable[[int, int], int] | None = None,
     ):
         self._automaton = automaton
-        self._find_run = automaton.run if isinstance(automaton, HasRuns) else None
+        self._find_run: Callable[[int], Run | None] | None = getattr(automaton, "run", None)  # see `languages.HasRuns`
         self._json = json
         self._tidy = tidy
         self._keys = keys

@@ -8,7 +8,7 @@ import signal
 from hypothesis import HealthCheck, settings
 
 # Examples are fixed in the default run, so that a green run stays green; `make soak` draws new ones each time.
-settings.register_profile("default", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile("default", deadline=None, max_examples=50, derandomize=True, print_blob=True)
 settings.register_profile("soak", deadline=None, max_examples=3000, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("FORMCAST_HYPOTHESIS_PROFILE", "default"))
 

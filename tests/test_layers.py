@@ -19,7 +19,16 @@ PACKAGE = "formcast"
 LAYERS = ("grammar", "fsm_cache", "engine", "api")  # lowest first
 LEAF = "schemas"  # data: knows the error tree only, known to `api` only
 TENSOR_STACK = frozenset({"torch", "triton", "transformers"})
-PURE = ("grammar", "fsm_cache", "engine/kv", "engine/scheduler.py", "engine/request.py")
+PURE = (
+    "grammar",
+    "fsm_cache",
+    "engine/kv",
+    "engine/scheduler.py",
+    "engine/step_plan.py",
+    "engine/sequence.py",
+    "engine/family.py",
+    "engine/request.py",
+)
 
 
 class Import(NamedTuple):

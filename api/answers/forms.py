@@ -78,9 +78,7 @@ class AnswerForms:
         token_bytes: token id -> its bytes; needed where models think.
     """
 
-    def __init__(
-        self, tool_format: ToolFormat, vocabulary: Vocabulary | None = None, *, token_bytes: Callable[[int], bytes] | None = None
-    ):
+    def __init__(self, tool_format: ToolFormat, vocabulary: Vocabulary | None = None, *, token_bytes: Callable[[int], bytes] | None = None):
         self._tool_format = tool_format
         self._vocabulary = vocabulary
         self._token_bytes = token_bytes

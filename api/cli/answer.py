@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ..answers.reader import ContentDelta, ReasoningDelta
 from ..constraints import raise_refusal
 from ..jobs import Job
 from ..ports import Engine
@@ -11,9 +12,11 @@ from ..results import CompletionBuilder, CompletionResult
 from ..session import Session
 from .errors import CommandFailed
 
+Write = Callable[[str], None]
 
-def stream_answer(engine: Engine, job: Job, write: Callable[[str], None]) -> CompletionResult:
-    """Run a job of one answer and call `write` with each piece of text.
+
+def stream_answer(engine: Engine, job: Job, write: Write, think: Write = lambda text: None) -> CompletionResult:
+    """Run a job of one answer and call `write` with each piece of its content, `think` with each piece of the thought before it.
 
     Raises:
         GrammarError: the constraint cannot be enforced.
@@ -25,17 +28,19 @@ def stream_answer(engine: Engine, job: Job, write: Callable[[str], None]) -> Com
     with Session[None](engine) as session:
         session.submit(request, None)
         while not builder.finished:
-            _step(session, builder, write)
+            _step(session, builder, write, think)
     return builder.build()
 
 
-def _step(session: Session[None], builder: CompletionBuilder, write: Callable[[str], None]) -> None:
+def _step(session: Session[None], builder: CompletionBuilder, write: Write, think: Write) -> None:
     _, output = session.next()
     raise_refusal(output.error)
     if output.error is not None:
         raise output.error
     if output.finish_reason == "abort":
         raise CommandFailed("the engine was stopped")
-    builder.add(output)
-    if output.text:
-        write(output.text)
+    for delta in builder.add(output):
+        if isinstance(delta, ContentDelta):
+            write(delta.text)
+        elif isinstance(delta, ReasoningDelta):
+            think(delta.text)

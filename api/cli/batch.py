@@ -7,16 +7,15 @@ import sys
 from contextlib import closing
 from typing import Any
 
-from ...engine.request import SamplingParams
 from ...grammar.errors import FormcastError
 from ..constraints import Constraint, raise_refusal
 from ..jobs import Job
 from ..progress import Report, batch_progress
-from ..prompts import Prompt, PromptEncoder, check_length
 from ..results import CompletionBuilder, CompletionResult
 from ..runtime import Runtime
 from ..session import Session
 from . import options, terminal
+from .asker import Asker, Manner
 from .batch_file import BatchItem, BatchOutput, pending, read_items
 from .errors import FAILED, OK, UsageError
 from .loading import load
@@ -26,7 +25,7 @@ def run(args: argparse.Namespace) -> int:
     """1 if an answer failed; what failed stands in the output."""
     if args.prompt is not None:
         raise UsageError("--batch takes its prompts from a file, not from the command line")
-    params = options.sampling_params(args)
+    manner = options.manner(args)
     runtime_options = options.runtime_options(args)
     constraint = options.constraint(args)
     source, target = args.batch
@@ -36,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
             terminal.note(f"all {len(items)} answers are in {target} already")
             return OK
         with load(runtime_options, quiet=args.quiet) as runtime:
-            batch = BatchRun(runtime, params, constraint, output, raw=args.raw, system=args.system)
+            batch = BatchRun(runtime, manner, constraint, output)
             num_failed = _go(batch, items, output, target, quiet=args.quiet)
     if num_failed:
         terminal.note(f"{num_failed} of {len(items)} answers failed; the 'error' of their lines in {target} says why")
@@ -56,23 +55,11 @@ def _go(batch: BatchRun, items: list[BatchItem], output: BatchOutput, target: st
 class BatchRun:
     """Answers the lines of one batch."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        params: SamplingParams,
-        constraint: Constraint | None,
-        output: BatchOutput,
-        *,
-        raw: bool,
-        system: str | None,
-    ):
+    def __init__(self, runtime: Runtime, manner: Manner, constraint: Constraint | None, output: BatchOutput):
         self._runtime = runtime
-        self._encoder = PromptEncoder(runtime.model)
-        self._params = params
+        self._asker = Asker(runtime, manner)
         self._constraint = constraint
         self._output = output
-        self._raw = raw or (runtime.model.chat_template is None and system is None)
-        self._system = system
         self._num_failed = 0
         self._open: dict[int, tuple[BatchItem, CompletionBuilder]] = {}
 
@@ -95,9 +82,7 @@ class BatchRun:
     def _submit(self, session: Session[int], item: BatchItem) -> None:
         """A prompt that cannot be served is an answer that failed; the others go on."""
         try:
-            prompt = self._prompt(item)
-            check_length(prompt, max_tokens=None, max_model_len=self._runtime.max_model_len)
-            job = Job(prompt=prompt, params=self._params, constraint=self._constraint)
+            job = self._job(item)
             (request,), (builder,) = job.requests(), job.builders()
             session.submit(request, item.index)
         except FormcastError as error:
@@ -105,11 +90,10 @@ class BatchRun:
         else:
             self._open[item.index] = (item, builder)
 
-    def _prompt(self, item: BatchItem) -> Prompt:
-        if item.messages is None and self._raw:
-            return self._encoder.of_text(item.prompt or "")
-        system = [{"role": "system", "content": self._system}] if self._system is not None else []
-        return self._encoder.of_chat([*system, *(item.messages or [{"role": "user", "content": item.prompt}])])
+    def _job(self, item: BatchItem) -> Job:
+        if item.messages is not None:
+            return self._asker.of_messages(item.messages, self._constraint)
+        return self._asker.of_text(item.prompt or "", self._constraint)
 
     def _take(self, session: Session[int]) -> None:
         index, output = session.next()
@@ -131,8 +115,10 @@ class BatchRun:
 
 def _shown(answer: CompletionResult, num_prompt_tokens: int, constraint: Constraint | None) -> dict[str, Any]:
     parsed = {"parsed": answer.parsed} if constraint is not None and constraint.parse is not None and answer.parse_error is None else {}
+    thought = {} if answer.reasoning is None else {"reasoning": answer.reasoning}
     return {
-        "text": answer.text,
+        "text": answer.content or "",
+        **thought,
         **parsed,
         "finish_reason": answer.finish_reason,
         "prompt_tokens": num_prompt_tokens,

@@ -188,5 +188,3 @@ def _plot(figures: list[Figures], path: str) -> None:
     figure.tight_layout()
     figure.savefig(path, dpi=120)
     pyplot.close(figure)
-
-

@@ -10,16 +10,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from ...engine.request import SamplingParams
 from ...grammar.errors import FormcastError
 from ..constraints import Constraint
-from ..jobs import Job
-from ..prompts import PromptEncoder, check_length
 from ..runtime import Runtime
 from . import options, terminal
 from .answer import stream_answer
+from .asker import Asker, Manner, Message
 from .errors import OK, UsageError
 from .loading import load
 
@@ -33,7 +30,7 @@ _HELP = """\
 
 
 def run(args: argparse.Namespace) -> int:
-    params = options.sampling_params(args)
+    manner = options.manner(args)
     runtime_options = options.runtime_options(args)
     constraint = options.constraint(args)
     terminal.use_utf8()
@@ -41,19 +38,28 @@ def run(args: argparse.Namespace) -> int:
         if sys.stdin.isatty():
             _enable_line_editing()
             terminal.note("type a message; /help lists the commands")
-        Conversation(runtime=runtime, params=params, constraint=constraint, system=args.system).loop()
+        Conversation(runtime=runtime, manner=manner, constraint=constraint, shows_thoughts=args.thinking == "show").loop()
     return OK
 
 
 @dataclass(kw_only=True)
 class Conversation:
-    """The turns so far and what answers must look like."""
+    """The turns so far and what answers must look like.
+
+    Raises:
+        UsageError: the model has no chat template.
+    """
 
     runtime: Runtime
-    params: SamplingParams
-    constraint: Constraint | None
-    system: str | None
-    turns: list[dict[str, Any]] = field(default_factory=list)
+    manner: Manner
+    constraint: Constraint | None = None
+    shows_thoughts: bool = True
+    turns: list[Message] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.runtime.model.chat_template is None:
+            raise UsageError(f"{self.runtime.model.name} has no chat template, so it can only continue texts (`formcast generate`)")
+        self._asker = Asker(self.runtime, self.manner)
 
     def loop(self) -> None:
         """Read and answer until /exit or the end of the input."""
@@ -88,13 +94,11 @@ class Conversation:
 
     def _answer(self, text: str) -> None:
         """One turn. A turn that fails or is stopped is not part of the conversation."""
-        system = [{"role": "system", "content": self.system}] if self.system else []
         user = {"role": "user", "content": text}
         try:
-            prompt = PromptEncoder(self.runtime.model).of_chat([*system, *self.turns, user])
-            check_length(prompt, max_tokens=None, max_model_len=self.runtime.max_model_len)
-            job = Job(prompt=prompt, params=self.params, constraint=self.constraint)
-            answer = stream_answer(self.runtime.engine, job, terminal.write_answer)
+            job = self._asker.of_messages([*self.turns, user], self.constraint)
+            with terminal.AnswerPrinter(shows_thoughts=self.shows_thoughts) as printer:
+                answer = stream_answer(self.runtime.engine, job, printer.write, printer.think)
         except FormcastError as error:
             terminal.note(str(error))
             return
@@ -102,7 +106,9 @@ class Conversation:
             terminal.write_answer("\n")
             return
         terminal.write_answer("\n")
-        self.turns += [user, {"role": "assistant", "content": answer.text}]
+        if answer.finish_reason == "length":
+            terminal.note("the answer was cut: /reset makes room, --max-tokens allows longer ones")
+        self.turns += [user, {"role": "assistant", "content": answer.content or ""}]
 
 
 def _read_line() -> str | None:

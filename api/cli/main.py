@@ -44,11 +44,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _report(error: Exception) -> int:
-    """One line on stderr for what a user can cause; anything else is our mistake and shows its traceback."""
+    """One line on stderr for what a user can cause, and below it the place in a pattern or grammar; anything else is our mistake and
+    shows its traceback."""
+    from ...grammar.errors import GrammarError
+
     code = _exit_code(error)
     if code is None:
         raise error
-    print(f"formcast: {_one_line(str(error))}", file=sys.stderr)
+    if isinstance(error, GrammarError) and error.excerpt is not None:
+        print(f"formcast: {_one_line(error.summary)}\n{error.excerpt}", file=sys.stderr)
+    else:
+        print(f"formcast: {_one_line(str(error))}", file=sys.stderr)
     return code
 
 

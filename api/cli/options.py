@@ -10,6 +10,7 @@ from ...engine.request import SamplingParams
 from .. import constraints
 from ..constraints import Constraint, ConstraintError, Notation
 from ..runtime import RuntimeOptions
+from .asker import Manner
 from .errors import UsageError
 from .grammar_source import read_grammar
 from .schema_source import read_schema, read_text
@@ -29,6 +30,7 @@ def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
         draft_from_grammar=args.draft_from_grammar,
         speculative_config=args.speculative_config,
         device=args.device,
+        fsm_cache_dir=args.fsm_cache_dir,
         **({"max_waiting": args.max_waiting} if "max_waiting" in args else {}),
     )
 
@@ -43,6 +45,18 @@ def sampling_params(args: argparse.Namespace) -> SamplingParams:
         repetition_penalty=args.repetition_penalty,
         stop=tuple(args.stop),
         seed=args.seed,
+    )
+
+
+def manner(args: argparse.Namespace) -> Manner:
+    """How `generate` and `chat` ask."""
+    return Manner(
+        params=sampling_params(args),
+        system=args.system,
+        raw=getattr(args, "raw", False),
+        thinks=args.thinking != "off",
+        thinking_token_budget=args.thinking_token_budget,
+        reasoning_parser=args.reasoning_parser,
     )
 
 

@@ -95,11 +95,7 @@ def _serve(commands: Any) -> None:
         choices=("hermes", "llama3_json", "pythonic", "mistral", "function", "json"),
         help="how the model writes tool calls (what its chat template uses)",
     )
-    parser.add_argument(
-        "--reasoning-parser",
-        choices=("qwen3", "deepseek_r1", "deepseek_v3", "glm45", "mistral", "seed_oss", "none"),
-        help="how the model sets its thoughts off (what its chat template uses)",
-    )
+    _add_reasoning_parser(parser)
     parser.add_argument("--max-request-bytes", type=_positive, default=8 << 20, metavar="N", help="largest request body (%(default)s)")
     parser.add_argument(
         "--shutdown-timeout", type=_seconds, default=2.0, metavar="S", help="time for running answers at the end (%(default)s s)"
@@ -128,6 +124,7 @@ def _generate(commands: Any) -> None:
     parser.add_argument("--quiet", "-q", action="store_true", help="no status on stderr")
     parser.add_argument("--system", metavar="TEXT", help="system message")
     _add_constraints(parser)
+    _add_thinking(parser)
     _add_sampling(parser)
     _add_engine(parser)
 
@@ -137,6 +134,7 @@ def _chat(commands: Any) -> None:
     _add_model(parser)
     parser.add_argument("--system", metavar="TEXT", help="system message")
     _add_constraints(parser)
+    _add_thinking(parser)
     _add_sampling(parser)
     _add_engine(parser)
 
@@ -155,9 +153,7 @@ def _models(commands: Any) -> None:
 
 
 def _check(commands: Any) -> None:
-    parser = _add_command(
-        commands, "check", "what of a JSON Schema is enforced, and which instances it admits", _CHECK_EXAMPLES
-    )
+    parser = _add_command(commands, "check", "what of a JSON Schema is enforced, and which instances it admits", _CHECK_EXAMPLES)
     parser.add_argument("schema", metavar="SCHEMA", help="file, inline JSON, formcast:NAME, or - for stdin")
     parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file, inline JSON, or - for stdin")
     parser.add_argument("--json", action="store_true", help="machine-readable")
@@ -218,6 +214,7 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         help="draft what a grammar forces or has led to before: the same answers in fewer steps",
     )
     group.add_argument("--speculative-config", type=_json_object, metavar="JSON", help='draft by prompt lookup: \'{"method": "ngram"}\'')
+    group.add_argument("--fsm-cache-dir", metavar="DIR", help="keep tables of vocabularies there for the next start (nowhere)")
     group.add_argument("--device", metavar="D", help="a torch device (a GPU if there is one)")
 
 
@@ -234,9 +231,25 @@ def _add_constraints(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--structural-tag", metavar="TAG", help="free text and tags with a grammar inside: file or inline JSON")
 
 
+def _add_thinking(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("thoughts, of models that think before they answer")
+    message = "show them on stderr, hide them, or ask the model not to think (%(default)s)"
+    group.add_argument("--thinking", default="show", choices=("show", "hide", "off"), help=message)
+    group.add_argument("--thinking-token-budget", type=_not_negative, metavar="N", help="most tokens of a thought (no limit)")
+    _add_reasoning_parser(group)
+
+
+def _add_reasoning_parser(parser: Any) -> None:
+    parser.add_argument(
+        "--reasoning-parser",
+        choices=("qwen3", "deepseek_r1", "deepseek_v3", "glm45", "mistral", "seed_oss", "none"),
+        help="how the model sets its thoughts off (what its chat template uses)",
+    )
+
+
 def _add_sampling(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("sampling")
-    group.add_argument("--max-tokens", type=int, default=1024, metavar="N", help="most tokens of an answer (%(default)s)")
+    group.add_argument("--max-tokens", type=int, metavar="N", help="most tokens of an answer (1024, or what the context leaves)")
     group.add_argument("--temperature", type=float, default=0.7, metavar="T", help="0 is greedy (%(default)s)")
     group.add_argument("--top-p", type=float, default=1.0, metavar="P")
     group.add_argument("--top-k", type=int, default=0, metavar="K", help="0 keeps all")
@@ -260,6 +273,13 @@ def _positive(text: str) -> int:
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
+
+
+def _not_negative(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must not be negative, not {value}")
     return value
 
 

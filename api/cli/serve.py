@@ -53,9 +53,7 @@ def _transport(args: argparse.Namespace) -> Transport:
         raise UsageError("--ssl-keyfile needs --ssl-certfile")
     for path in (args.ssl_certfile, args.ssl_keyfile):
         _check_readable(path)
-    return Transport(
-        tls_certificate=args.ssl_certfile, tls_key=args.ssl_keyfile, log_level=args.log_level, log_format=args.log_format
-    )
+    return Transport(tls_certificate=args.ssl_certfile, tls_key=args.ssl_keyfile, log_level=args.log_level, log_format=args.log_format)
 
 
 def _check_readable(path: str | None) -> None:

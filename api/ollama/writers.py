@@ -113,9 +113,7 @@ class ChatWriter(_OllamaWriter):
         if thinking:
             message["thinking"] = thinking
         if calls:
-            message["tool_calls"] = [
-                {"id": call.call_id, "function": {"name": call.name, "arguments": call.parsed}} for call in calls
-            ]
+            message["tool_calls"] = [{"id": call.call_id, "function": {"name": call.name, "arguments": call.parsed}} for call in calls]
         return {"message": message}
 
 

@@ -47,9 +47,7 @@ def _tgi_error(error: ApiError) -> Payload:
     return {"error": error.message, "error_type": kind}
 
 
-OLLAMA = Dialect(
-    media_type="application/x-ndjson", frame=ndjson_line, end=b"", error_body=_ollama_error, error_chunk=_ollama_error
-)
+OLLAMA = Dialect(media_type="application/x-ndjson", frame=ndjson_line, end=b"", error_body=_ollama_error, error_chunk=_ollama_error)
 TGI = Dialect(media_type="text/event-stream", frame=server_sent_event, end=b"", error_body=_tgi_error, error_chunk=_tgi_error)
 
 

@@ -57,7 +57,6 @@ class Generation:
                 return EventStream(
                     self._events(first, outputs),
                     media_type=self.dialect.media_type,
-                    write_timeout_s=runner.write_timeout_s,
                     close=stack.pop_all().aclose,
                 )
             return await unless_disconnected(receive, self._whole(first, outputs))

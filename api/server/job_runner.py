@@ -20,18 +20,13 @@ Outputs = AsyncGenerator[tuple[int, RequestOutput], None]
 
 
 class JobRunner:
-    """What stands between the routes and the engine.
-
-    Attributes:
-        write_timeout_s: see `ServerSettings`.
-    """
+    """What stands between the routes and the engine."""
 
     def __init__(self, llm: AsyncLLM, settings: ServerSettings, metrics: Metrics):
         self._llm = llm
         self._timeout_s = settings.request_timeout_s
         self._log_prompts = settings.log_prompts
         self._metrics = metrics
-        self.write_timeout_s = settings.write_timeout_s
 
     async def stream(self, jobs: Sequence[Job], record: RequestRecord) -> Outputs:
         """The outputs of jobs, each with the index of its answer, counted through all jobs.

@@ -7,7 +7,6 @@ import contextlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, TypeVar
 
-import anyio
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -63,18 +62,14 @@ class EventStream(Response):
 
     Args:
         media_type: of the stream.
-        write_timeout_s: a client that takes no bytes for so long is treated as gone.
         events: closed when the stream ends or the client leaves.
         close: called after that, also if not one event was asked for; the place to abort a request.
     """
 
-    def __init__(
-        self, events: AsyncGenerator[bytes, None], *, media_type: str, write_timeout_s: float, close: Callable[[], Awaitable[None]]
-    ):
+    def __init__(self, events: AsyncGenerator[bytes, None], *, media_type: str, close: Callable[[], Awaitable[None]]):
         super().__init__(headers={"cache-control": "no-cache", "x-accel-buffering": "no"}, media_type=media_type)
         del self.headers["content-length"]
         self._events = events
-        self._write_timeout_s = write_timeout_s
         self._close = close
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,9 +83,5 @@ class EventStream(Response):
     async def _send_all(self, send: Callable[[Any], Awaitable[None]]) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
         async for event in self._events:
-            try:
-                with anyio.fail_after(self._write_timeout_s):
-                    await send({"type": "http.response.body", "body": event, "more_body": True})
-            except TimeoutError:
-                raise ClientDisconnect() from None
+            await send({"type": "http.response.body", "body": event, "more_body": True})
         await send({"type": "http.response.body", "body": b"", "more_body": False})

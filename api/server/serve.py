@@ -36,7 +36,7 @@ def serve(
     set_up_logging(transport.log_level, transport.log_format)
     config = uvicorn.Config(
         create_app(llm, settings),
-        http=http_protocol(settings.header_timeout_s),
+        http=http_protocol(header_timeout_s=settings.header_timeout_s, write_timeout_s=settings.write_timeout_s),
         ws="none",
         root_path=settings.root_path,
         ssl_certfile=transport.tls_certificate,

@@ -48,9 +48,7 @@ class Service:
         self.conversations = Conversations(
             llm.runtime, tool_call_format=settings.tool_call_format, reasoning_parser=settings.reasoning_parser
         )
-        self.converter = Converter(
-            llm.runtime, self.conversations, trust_request_chat_template=settings.trust_request_chat_template
-        )
+        self.converter = Converter(llm.runtime, self.conversations, trust_request_chat_template=settings.trust_request_chat_template)
         self.created = int(time.time())
         self._runner = JobRunner(llm, settings, self.metrics)
 

@@ -16,7 +16,7 @@ class ServerSettings:
     max_answers: most answers that one request may ask for, over all its prompts.
     body_timeout_s: time for a body to arrive.
     header_timeout_s: time for the head of a request to arrive, once its first byte or its connection is there.
-    write_timeout_s: time that a client may leave a piece of a stream unread.
+    write_timeout_s: time that a client may take no byte of what is waiting for it; then its connection is cut.
     request_timeout_s: time for an answer to be complete; None sets no limit.
     tool_call_format: how the model writes tool calls; None is what its chat template uses.
     reasoning_parser: how the model sets its thoughts off, "none" if it has none; None is what its chat template uses.

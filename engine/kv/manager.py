@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import MutableSequence, Sequence
 from dataclasses import dataclass
 
 from .blocks import BlockPool
@@ -60,10 +60,21 @@ class KVManager:
         return sum(self._pool.holders(block_id) == 0 for block_id in block_ids)
 
     def hold(self, block_ids: Sequence[int]) -> None:
-        """Shares blocks that `match` found."""
+        """One more holder of blocks that `match` found or another sequence holds."""
         for block_id in block_ids:
-            self._tree.set_held(block_id)
+            if block_id in self._tree:
+                self._tree.set_held(block_id)
             self._pool.hold(block_id)
+
+    def is_shared(self, block_id: int) -> bool:
+        """Whether a holder of the block must not write into it: others hold it too, or it is known by its tokens."""
+        return self._pool.holders(block_id) > 1 or block_id in self._tree
+
+    def replace(self, block_id: int) -> int:
+        """A fresh block in exchange for one hold on another, which is to be copied into it. Needs an available block."""
+        (fresh,) = self.take(1)
+        self.release([block_id])
+        return fresh
 
     def take(self, num_blocks: int) -> list[int]:
         """Fresh blocks, evicting cached ones when none are free. Needs `num_available >= num_blocks`."""
@@ -72,7 +83,9 @@ class KVManager:
             self._pool.free([self._tree.evict()])
         return [self._pool.take() for _ in range(num_blocks)]
 
-    def publish(self, token_ids: Sequence[int], num_tokens: int, block_ids: list[int], num_published: int, salt: str | None) -> int:
+    def publish(
+        self, token_ids: Sequence[int], num_tokens: int, block_ids: MutableSequence[int], num_published: int, salt: str | None
+    ) -> int:
         """Makes the full blocks of a sequence known.
 
         A block whose tokens were published by another sequence meanwhile is given back and replaced, in `block_ids`,

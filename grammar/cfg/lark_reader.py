@@ -29,6 +29,7 @@ _DOT = re.compile(r"\.(?!\.)")
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _STATEMENT = re.compile(r"%[a-z]+")
 _COUNTS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_STATEMENTS = ("%ignore", "%import", "%declare", "%override", "%extend")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,8 +194,7 @@ class _LarkReader(Cursor):
         elif keyword == "%extend":
             self._module.extensions.append(self._definition())
         else:
-            expected = ("%ignore", "%import", "%declare", "%override", "%extend")
-            raise GrammarError(f"the statement {keyword} is unknown", position=position, expected=expected)
+            raise GrammarError(f"the statement {keyword} is unknown", position=position, expected=_STATEMENTS)
 
     def _definition(self) -> Definition:
         position = self.pos
@@ -207,7 +207,7 @@ class _LarkReader(Cursor):
         position = self.pos
         name = self.match(_RULE)
         if name is None:
-            raise self.error("the name of a rule or terminal", "%ignore", "%import")
+            raise self.error("the name of a rule or terminal", *_STATEMENTS)
         if "?" in modifiers and name.startswith("_"):
             raise GrammarError("a rule that begins with an underscore is inlined and cannot have the modifier ?", position=position)
         self._skip()

@@ -62,7 +62,7 @@ class Cursor:
     def error(self, *expected: str, position: int | None = None) -> GrammarError:
         """Something else was expected here."""
         place = self.pos if position is None else position
-        found = repr(self.text[place]) if place < len(self.text) else "the end of the grammar"
+        found = repr(self.text[place]) if place < len(self.text) else "end of the grammar"
         return GrammarError(f"unexpected {found}", position=place, expected=expected)
 
     def number(self) -> int:

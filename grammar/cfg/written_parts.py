@@ -8,10 +8,10 @@ from typing import Any
 
 from .. import json_text
 from ..errors import GrammarError
+from ..json_schema.check import raise_refused
 from ..json_schema.compile import check_schema
 from ..json_schema.document import Document, draft_of
 from ..json_schema.expand import Expander
-from ..json_schema.keywords import raise_refused
 from ..limits import Limits
 from .ir import JsonValue
 from .reader import Cursor

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..limits import Limits
 from ..regex import Language
-from .evaluation import Kind
-from .keywords import ANNOTATIONS
 from .nodes import Node, Place, pointer_of
+from .plain_values import is_plainly_inhabited
 from .shapes import NO_STRING, ArrayShape, ObjectShape, Shapes, StringSet
 
 if TYPE_CHECKING:
@@ -36,7 +35,8 @@ class Emptiness:
         known = self._inhabited.get(node)
         if known is not None:
             return known
-        if isinstance(node, Place) and _plainly_inhabited(node.schema):
+        if isinstance(node, Place) and is_plainly_inhabited(node.schema):
+            self._inhabited[node] = True
             return True
         rules: dict[Node, list[list[Node]]] = {}  # node -> alternatives, each the nodes it needs
         stack = [node]
@@ -117,7 +117,6 @@ class Emptiness:
         return tuple(self._expander.nodes.constant(v, pointer_of(node)) for v in values) if len(values) <= cap else None
 
 
-
 _LITERAL_VALUES = {"null": None, "true": True, "false": False}
 
 
@@ -135,21 +134,3 @@ def members(language: Language, cap: int, limits: Limits) -> list[str] | None:
         for lo, hi, target in automaton.edges(q):
             stack.extend((target, text + chr(c)) for c in range(lo, hi + 1))
     return sorted(found)
-
-
-def _plainly_inhabited(schema: Mapping[str, Json]) -> bool:
-    """True only if the schema admits a value for a reason that needs no expansion: the common schemas of optional members."""
-    for keyword in schema:
-        if keyword not in _HARMLESS and keyword not in ANNOTATIONS:
-            return False
-    return "enum" not in schema or (len(schema["enum"]) > 0 and ("type" not in schema or _all_strings(schema)))
-
-
-# keywords that leave the empty object, the empty array or some scalar of every type
-_HARMLESS = frozenset(
-    ("type", "properties", "patternProperties", "additionalProperties", "items", "enum", "nullable", "maxLength", *(k.value for k in Kind))
-)
-
-
-def _all_strings(schema: Mapping[str, Json]) -> bool:
-    return schema["type"] == "string" and any(isinstance(v, str) for v in schema["enum"]) and "maxLength" not in schema

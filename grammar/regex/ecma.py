@@ -71,7 +71,7 @@ class EcmaParser(Parser):
         end = self.text.find(">", start)
         name = self.text[start:end] if end >= 0 else ""
         if not name.replace("$", "_").isidentifier():
-            raise self.error("a group name is malformed", start)
+            raise self.error("a group name is malformed", start, ("a letter, then letters and digits, then >",))
         self.pos = end + 1
 
     def _inline_flags(self, start: int) -> str | None:
@@ -129,7 +129,7 @@ class EcmaParser(Parser):
         if char == "c":
             letter = self.peek()
             if not (letter.isascii() and letter.isalpha()):
-                raise self.error("a control escape needs a letter", start)
+                raise self.error("a control escape needs a letter", start, ("\\cA to \\cZ",))
             self.pos += 1
             return chr(ord(letter) % 32)
         if char == "0":
@@ -153,7 +153,7 @@ class EcmaParser(Parser):
             digits = self.text[self.pos + 1 : end] if end >= 0 else ""
             value = _code_point(digits)
             if value is None:
-                raise self.error("a code point escape is malformed", start)
+                raise self.error("a code point escape is malformed", start, ("\\u{0} to \\u{10FFFF}",))
             self.pos = end + 1
             return chr(value)
         value = self.hexadecimal(2 if kind == "x" else 4)
@@ -171,7 +171,7 @@ class EcmaParser(Parser):
     def _property(self, start: int) -> CharSet:
         end = self.text.find("}", self.pos) if self.peek() == "{" else -1
         if end < 0:
-            raise self.error("a property needs a name in braces", start)
+            raise self.error("a property needs a name in braces", start, ("\\p{L}", "\\p{Script=Han}"))
         body = self.text[self.pos + 1 : end]
         self.pos = end + 1
         key, equals, value = body.partition("=")
@@ -190,7 +190,7 @@ class EcmaParser(Parser):
         while self.peek() != "]":
             self.budget.spend(1)
             if not self.peek():
-                raise self.error("a class is not closed", start)
+                raise self.error("a class is not closed", start, ("]",))
             position = self.pos
             first = self._class_atom()
             if self.peek() != "-" or self.peek(1) in ("]", ""):
@@ -213,7 +213,7 @@ class EcmaParser(Parser):
         char = self.peek()
         if char != "\\":
             if not char:
-                raise self.error("a class is not closed")
+                raise self.error("a class is not closed", expected=("]",))
             self.pos += 1
             return char
         start = self.pos

@@ -170,6 +170,8 @@ def _closed(node: Node) -> Node:
 
 
 def _checked(text: str) -> str:
+    if text.isascii():
+        return text
     for position, char in enumerate(text):
         if "\ud800" <= char <= "\udfff":
             raise GrammarError("a string with a lone surrogate is not Unicode text", position=position)

@@ -89,7 +89,7 @@ class Parser(ABC):
             else:
                 self._plain()
         if self._open:
-            raise self.error("a group is not closed", self._group.position)
+            raise self.error("a group is not closed", self._group.position, (")",))
         return self._finish_group(self._group)
 
     # What a dialect decides.

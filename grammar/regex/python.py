@@ -42,6 +42,7 @@ _FLAGS = {
     "a": FLAG_ASCII,
     "u": 0,
 }
+_GROUPS = ("(?:", "(?=", "(?!", "(?<=", "(?<!", "(?P<name>", "(?i)", "(?#")
 _VERBOSE_SPACE = re.compile(r"(?:[ \t\n\r\v\f]|#[^\n]*)+")
 _VERBOSE_LITERAL = re.compile(r"[^\\^$.|?*+()\[\]{} \t\n\r\v\f#]+")
 _MAX_REPEAT = 4_294_967_294
@@ -122,7 +123,7 @@ class PythonParser(Parser):
         if self.starts("?#"):
             end = self.text.find(")", self.pos)
             if end < 0:
-                raise self.error("a comment is not closed", start)
+                raise self.error("a comment is not closed", start, (")",))
             self.pos = end + 1
             return None
         self.pos += 1
@@ -133,7 +134,7 @@ class PythonParser(Parser):
         end = self.text.find(">", start)
         name = self.text[start:end] if end >= 0 else ""
         if not name.isidentifier():
-            raise self.error("a group name is malformed", start)
+            raise self.error("a group name is malformed", start, ("an identifier, then >",))
         if name in self._names:
             raise self.error("a group name is used twice", start)
         self._names.add(name)
@@ -148,8 +149,10 @@ class PythonParser(Parser):
             if not removed or self.peek() != ":":
                 raise self.error("malformed flags", start)
         end = self.peek()
+        if end == "L":
+            raise self.error("the flag L is for patterns of bytes", start)
         if end not in (":", ")") or not (letters or removed):
-            raise self.error("unknown kind of group", start)
+            raise self.error("unknown kind of group", start, _GROUPS)
         if any(letter in "aLu" for letter in removed) or ("a" in letters and "u" in letters) or set(letters) & set(removed):
             raise self.error("flags contradict each other", start)
         if end == ")" and not self.at_start():
@@ -234,7 +237,7 @@ class PythonParser(Parser):
     def _named(self, start: int) -> str:
         end = self.text.find("}", self.pos) if self.peek() == "{" else -1
         if end < 0:
-            raise self.error("a character name is missing", start)
+            raise self.error("a character name is missing", start, ("\\N{name}",))
         try:
             found = unicodedata.lookup(self.text[self.pos + 1 : end])
         except KeyError:
@@ -275,7 +278,7 @@ class PythonParser(Parser):
     def _class_atom(self, class_start: int) -> CharSet | str:
         char = self.peek()
         if not char:
-            raise self.error("a class is not closed", class_start)
+            raise self.error("a class is not closed", class_start, ("]",))
         if char != "\\":
             self.pos += 1
             return char

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from ..cfg.compile import compile_part
 from ..cfg.ir import ContextFreeGrammar
 from ..counted_text import CountedText
-from ..errors import GrammarError
 from ..json_schema.compile import SchemaCompiler
 from ..json_schema.document import Document
 from ..json_schema.expand import Expander
@@ -23,15 +22,17 @@ from ..machine import Machine, leaf_row
 from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
 from ..machine_parts import Element, ForkParts
 from ..regex import Language
+from .checks import Checks
+from .emptiness import Emptiness
 from .free_text import FreeText, Pattern, SwitchAutomaton, Words
 from .parts import Parts, placed
 from .pointers import child
-from .spec import AnyText, Boundary, JsonSchema, Node, Optional, Or, Repeat, Tag, Text, Token, TriggeredTags, children, walk
+from .spec import AnyText, Boundary, JsonSchema, Node, Optional, Or, Repeat, Tag, Text, Token, TriggeredTags, walk
 from .spec import GrammarText as GrammarNode
 from .spec import Regex as RegexNode
 from .spec import Sequence as SequenceNode
 from .switch_rows import SwitchRows
-from .symbols import Symbols, SymbolTable, num_bytes
+from .symbols import Symbols, SymbolTable, num_bytes, text_of
 
 Elements = tuple[Element, ...]
 _MAX_PUSHED = 2  # nodes that one alternative of a fork pushes, see `ForkParts`
@@ -109,7 +110,9 @@ class _Compiler:
         self._switches: list[SwitchRows] = []
         self._leaves: dict[int, Elements] = {}
         self._literals: dict[str, Elements] = {}
-        self._nullable: dict[int, bool] = {}
+        self._empty = Emptiness()
+        self._checks = Checks(symbols, self._empty, limits)
+        self._read_grammars: dict[int, Elements] = {}  # without the empty text
         self._readings: dict[tuple[int, _End | None], Elements] = {}
         self._closings: dict[_End, Elements] = {}
 
@@ -130,24 +133,27 @@ class _Compiler:
         elif isinstance(node, RegexNode):
             language = self._parts[node]
             assert isinstance(language, Language)
-            self._leaves[id(node)] = (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
-            self._nullable[id(node)] = language.matches("", self._limits)
+            self._leaves[id(node)] = self._leaf(language)
+            self._empty.leaves[id(node)] = language.matches("", self._limits)
         elif isinstance(node, GrammarNode):
             self._leaves[id(node)] = placed(node, "grammar", lambda: self._grammar(node))
         elif isinstance(node, JsonSchema):
             self._leaves[id(node)] = placed(node, node.schema_pointer, lambda: self._schema(node))
         elif isinstance(node, TriggeredTags | AnyText):
-            self._check_free(node)
+            self._checks.free(node)
         elif isinstance(node, Tag):
-            self._check_tag(node)
-        elif isinstance(node, Repeat) and self._may_be_empty(node.content):
-            raise GrammarError("what is repeated may not be empty", pointer=child(node.pointer, "content"))
+            self._checks.tag(node)
+        elif isinstance(node, Repeat) and self._empty.may_be(node.content):
+            self._checks.repeated(node.content, child(node.pointer, "content"))
 
     def _literal(self, text: str) -> Elements:
         if text not in self._literals:
             row = leaf_row(self._machine, Language.literal(text).automaton(self._limits)) if text else FINAL_ROW
             self._literals[text] = () if row == FINAL_ROW else (Element(LEAF, row),)
         return self._literals[text]
+
+    def _leaf(self, language: Language) -> Elements:
+        return (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
 
     def _schema(self, node: JsonSchema) -> Elements:
         document = self._parts[node]
@@ -163,23 +169,9 @@ class _Compiler:
         grammar = self._parts[node]
         assert isinstance(grammar, ContextFreeGrammar)
         read, skippable = compile_part(grammar, self._machine, self._symbols, self._limits)
-        self._nullable[id(node)] = skippable
+        self._empty.leaves[id(node)] = skippable
+        self._read_grammars[id(node)] = read
         return (self._fork_element(lambda: [read, ()]),) if skippable and read else read
-
-    def _may_be_empty(self, node: Node) -> bool:
-        if isinstance(node, SequenceNode):
-            return all(self._may_be_empty(element) for element in node.elements)
-        if isinstance(node, Or):
-            return any(self._may_be_empty(element) for element in node.elements)
-        if isinstance(node, Repeat):
-            return node.min == 0 or self._may_be_empty(node.content)
-        if isinstance(node, Text):
-            return not node.value
-        if isinstance(node, Tag):
-            return node.begin == "" and "" in node.end and self._may_be_empty(node.content)
-        if isinstance(node, TriggeredTags):
-            return not node.at_least_one
-        return isinstance(node, Optional | AnyText) or self._nullable.get(id(node), False)
 
     # --- what a node reads, up to and including the end of the tag around it ------------------------------------------
 
@@ -200,7 +192,8 @@ class _Compiler:
         if isinstance(node, Tag):
             return self._choose(self._begun([node], 0, self._close(end)))
         if isinstance(node, Repeat):
-            return (*self._repeated(node, node.min, node.max), *self._close(end))
+            low = 0 if self._empty.may_be(node.content) else node.min
+            return (*self._repeated(node, low, node.max), *self._close(end))
         return (self._fork_element(lambda: self._alternatives(node, end)),)
 
     def _alternatives(self, node: Node, end: _End | None) -> list[Elements]:
@@ -221,14 +214,56 @@ class _Compiler:
         if high == 0:
             return ()
 
+        def once() -> list[Elements]:
+            """Each time something is read: what is read in no text could be read without end."""
+            return self._something(node.content) if self._empty.may_be(node.content) else [self._read(node.content, None)]
+
         def once_more() -> list[Elements]:
             rest = self._repeated(node, max(low - 1, 0), None if high is None else high - 1)
-            once = (*self._read(node.content, None), *rest)
-            return [once] if low else [(), once]
+            more = [(*way, *rest) for way in once()]
+            return more if low else [(), *more]
 
         if low == 0 and high is None:
-            return (self._loop(lambda again: [(), (*self._read(node.content, None), again)]),)
+            return (self._loop(lambda again: [(), *((*way, again) for way in once())]),)
         return (self._fork_element(once_more),)
+
+    def _something(self, node: Node) -> list[Elements]:
+        """The ways to read a node that may be empty, without the empty one."""
+        if not self._empty.may_be(node):
+            return [self._read(node, None)]
+        if isinstance(node, Optional):
+            return self._something(node.content)
+        if isinstance(node, Or):
+            return [way for element in node.elements for way in self._something(element)]
+        if isinstance(node, SequenceNode):
+            return self._something_of(node.elements)
+        if isinstance(node, Repeat):
+            high = None if node.max is None else node.max - 1
+            return [(*way, *self._repeated(node, 0, high)) for way in self._something(node.content)] if node.max != 0 else []
+        if isinstance(node, AnyText):
+            return [self._leaf(self._text_without(node.excludes) - Language.empty_string())]
+        if isinstance(node, RegexNode):
+            language = self._parts[node]
+            assert isinstance(language, Language)
+            language -= Language.empty_string()
+            return [] if language.is_empty(self._limits) else [self._leaf(language)]
+        return [self._read_grammars[id(node)]] if isinstance(node, GrammarNode) else []
+
+    def _something_of(self, elements: Sequence[Node]) -> list[Elements]:
+        """The ways to read something of a sequence: its first part that is not empty, and then the others."""
+        ways: list[Elements] = []
+        later: Elements = ()
+        for element in reversed(elements):
+            begun = [(*way, *later) for way in self._something(element)]
+            ways = [*begun, (self._fork_element(lambda ways=ways: ways),)] if ways else begun
+            later = (self._fork_element(lambda element=element, later=later: [(*self._read(element, None), *later)]),)
+        return ways
+
+    def _text_without(self, excludes: tuple[Boundary, ...]) -> Language:
+        """All texts that hold none of some texts."""
+        anything = Language.anything()
+        words = [text for text in map(text_of, excludes) if text is not None]
+        return anything - anything.concat(Language.literals(words), anything) if words else anything
 
     def _begun(self, tags: Iterable[Tag], read: int, then: Elements) -> list[_Word]:
         """The begins of tags without the first `read` symbols, each with the rest of the tag and `then`."""
@@ -324,43 +359,6 @@ class _Compiler:
         patterns |= {word: Pattern(word, self._fork(lambda then=then: [then]), False) for word, then in triggers.items()}
         patterns |= {word: Pattern(word, self._fork(lambda then=then: [then]), True) for word, then in exits.items()}
         return list(patterns.values())
-
-    def _check_free(self, node: TriggeredTags | AnyText, ends: tuple[Symbols, ...] = (), tag: Tag | None = None) -> None:
-        """Refuses triggers and ends that no text can reach because of what else it is watched for."""
-        triggers = {self._symbols.of(trigger): 0 for trigger in node.triggers} if isinstance(node, TriggeredTags) else {}
-        for word in ends:
-            if word in triggers:
-                raise GrammarError("a trigger is the end of the tag around it too", pointer=child(node.pointer, "triggers"))
-        patterns = [Pattern(word, 0, False) for word in triggers] + [Pattern(word, 0, True) for word in ends]
-        known = {pattern.symbols for pattern in patterns}
-        excluded = {word for word in map(self._symbols.of, node.excludes) if word not in known}
-        patterns += [Pattern(word, None, False) for word in excluded]
-        text = FreeText(patterns, may_end=not ends, limits=self._limits)
-        if not text.can_leave:
-            assert tag is not None
-            reason = "the text inside can never reach this end: it holds a trigger, or an excluded text"
-            raise GrammarError(reason, pointer=child(tag.pointer, "end"))
-        met = {patterns[index].symbols for index in text.reached} & triggers.keys()
-        for inner in node.tags if isinstance(node, TriggeredTags) and node.text_before else ():
-            begin = self._symbols.of(inner.begin)
-            if not any(begin[: len(trigger)] == trigger for trigger in met):
-                reason = "this tag can never begin: its trigger holds another one, an end, or an excluded text"
-                raise GrammarError(reason, pointer=child(inner.pointer, "begin"))
-
-    def _check_tag(self, tag: Tag) -> None:
-        """Checks the free texts that end with the tag."""
-        ends = tuple(map(self._symbols.of, tag.end))
-        if () in ends:
-            return
-        stack = [tag.content]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, AnyText | TriggeredTags):
-                self._check_free(node, ends, tag)
-            elif isinstance(node, SequenceNode):
-                stack.append(node.elements[-1])
-            elif isinstance(node, Or | Optional):
-                stack.extend(children(node))
 
     # --- machine -----------------------------------------------------------------------------------------------------
 

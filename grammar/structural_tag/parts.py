@@ -10,10 +10,10 @@ from ..cfg.gbnf import parse_gbnf
 from ..cfg.ir import ContextFreeGrammar, JsonValue, SpecialToken
 from ..cfg.lark import parse_lark
 from ..errors import GrammarError
+from ..json_schema.check import Finding, raise_refused
 from ..json_schema.compile import check_schema
 from ..json_schema.document import Document, draft_of
 from ..json_schema.expand import Expander
-from ..json_schema.keywords import Finding, raise_refused
 from ..json_schema.pointers import Pointer
 from ..limits import Limits
 from ..regex import Language

@@ -6,14 +6,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from api_processes import API_KEY, MODEL, Server, run_formcast
+from api_processes import API_KEY, MODEL, Server
+
+from formcast.api.cli.main import main
 
 
 @pytest.fixture(scope="session")
 def model() -> str:
     """The name of a small instruct model that is in the store; fetched if it is not. A failure to fetch it is a failure."""
-    done = run_formcast("pull", MODEL)
-    assert done.returncode == 0, done.stderr
+    assert main(["pull", MODEL, "--quiet"]) == 0
     return MODEL
 
 

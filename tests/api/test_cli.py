@@ -13,25 +13,29 @@ from typing import Any
 
 import jsonschema
 import pytest
-from api_fakes import echoes, fails, fake_runtime, says
+from api_fakes import PlainTemplate, echoes, fails, fake_runtime, says
 from api_processes import FORMCAST, run_formcast
 
 from formcast import schemas
 from formcast.api.cli import options, schema_source
 from formcast.api.cli.answer import stream_answer
+from formcast.api.cli.asker import Asker, Manner
 from formcast.api.cli.chat import Conversation
 from formcast.api.cli.errors import CommandFailed, UsageError
 from formcast.api.cli.main import main
 from formcast.api.cli.parser import build_parser
 from formcast.api.jobs import Job
 from formcast.api.prompts import Prompt
-from formcast.engine.request import GenerationError, SamplingParams
+from formcast.engine.request import GenerationError, InvalidRequest, SamplingParams
 from formcast.grammar.errors import GrammarError
 from formcast.grammar.grammar import Grammar
 
 
 def one_line(text: str) -> bool:
-    return text.count("\n") == 1 and "Traceback" not in text
+    """Whether a message is one line, but for the place in a pattern or grammar that may be shown below."""
+    lines = text.splitlines()
+    shows_place = len(lines) == 3 and lines[2].strip() == "^"
+    return text.endswith("\n") and (len(lines) == 1 or shows_place) and "Traceback" not in text
 
 
 def test_help_loads_nothing_heavy():
@@ -85,7 +89,7 @@ def test_bad_flags_are_one_line_and_2(arguments: list[str], capsys: pytest.Captu
         (["generate", "m", "x", "--lark", 'start: "a"', "--gbnf", 'root ::= "a"'], "'--lark' and '--gbnf'"),
         (["generate", "m", "x", "--ebnf", "root ::= 'a'", "--json-object"], "'--json-object' and '--ebnf'"),
         (["generate", "m", "x", "--lark", "start: word"], "at position 7"),
-        (["generate", "m", "x", "--lark", 'start: a\na: "x" ('], "in line 2, column 9"),
+        (["generate", "m", "x", "--lark", 'start: a\na: "x" ('], "line 2, column 9"),
         (["generate", "m", "x", "--lark", 'other: "a"'], "start"),
         (["generate", "m", "x", "--lark", 'start: "a"', "--lark-start", "other"], "other"),
         (["generate", "m", "x", "--lark-start", "other"], "--lark-start needs --lark"),
@@ -260,9 +264,50 @@ def test_an_engine_closed_under_an_answer():
         stream_answer(fake_runtime(says("a", finish_reason="abort")).engine, job(), lambda text: None)
 
 
+class ThinkingTemplate(PlainTemplate):
+    source = "<think></think>"
+
+
+class SwitchedTemplate(PlainTemplate):
+    source = "<think></think>{{ enable_thinking }}"
+
+
+def test_a_thought_is_told_from_the_answer(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    for shown in (True, False):
+        monkeypatch.setattr(sys, "stdin", io.StringIO("one\n"))
+        runtime = fake_runtime(says("<think>hm, hm</think>\n\nyes"), chat_template=ThinkingTemplate())
+        conversation = Conversation(runtime=runtime, manner=Manner(params=SamplingParams()), shows_thoughts=shown)
+        conversation.loop()
+        assert conversation.turns[-1]["content"] == "yes"
+        assert capsys.readouterr() == ("yes\n", "hm, hm\n\n" if shown else "")
+
+
+def test_a_model_can_be_asked_not_to_think():
+    manner = Manner(params=SamplingParams(), thinks=False)
+    job = Asker(fake_runtime(echoes, chat_template=ThinkingTemplate()), manner).of_text("x", None)
+    assert job.constraint is not None, "no switch in the template: the thought is held to be empty"
+    assert job.constraint.grammar.accepts("<think></think>yes") and not job.constraint.grammar.accepts("<think>hm</think>yes")
+    assert Asker(fake_runtime(echoes, chat_template=SwitchedTemplate()), manner).of_text("x", None).constraint is None
+    assert Asker(fake_runtime(echoes), manner).of_text("x", None).constraint is None, "a model that does not think"
+
+
+def test_the_default_length_of_an_answer_fits_and_an_explicit_one_is_held():
+    runtime = fake_runtime(echoes, max_model_len=100)
+    free = Asker(runtime, Manner(params=SamplingParams(), raw=True)).of_text("x" * 19, None)
+    assert free.params.max_tokens == 80, "19 bytes and the begin token"
+    asker = Asker(runtime, Manner(params=SamplingParams(max_tokens=81), raw=True))
+    with pytest.raises(InvalidRequest, match="--max-tokens is 81"):
+        asker.of_text("x" * 19, None)
+
+
+def test_a_model_without_a_chat_template_cannot_chat():
+    with pytest.raises(UsageError, match="no chat template"):
+        Conversation(runtime=fake_runtime(echoes, chat_template=None), manner=Manner(params=SamplingParams()))
+
+
 def talk(lines: str, monkeypatch: pytest.MonkeyPatch, script: Any = echoes) -> Conversation:
     monkeypatch.setattr(sys, "stdin", io.StringIO(lines))
-    conversation = Conversation(runtime=fake_runtime(script), params=SamplingParams(), constraint=None, system="be kind")
+    conversation = Conversation(runtime=fake_runtime(script), manner=Manner(params=SamplingParams(), system="be kind"))
     conversation.loop()
     return conversation
 
@@ -297,11 +342,12 @@ def test_a_failed_turn_is_forgotten(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert "boom" in capsys.readouterr().err
 
 
-def test_generate_writes_the_answer_and_nothing_else(model: str, schema_file: Path):
-    done = run_formcast("generate", model, "Is it ok?", "--json-schema", str(schema_file), "--temperature", "0", "--max-tokens", "40")
-    assert done.returncode == 0, done.stderr
-    assert set(json.loads(done.stdout)) == {"ok"}
-    assert done.stderr == ""
+def test_generate_writes_the_answer_and_nothing_else(model: str, schema_file: Path, capfd: pytest.CaptureFixture[str]):
+    """The default length of an answer makes way for a small context."""
+    assert main(["generate", model, "Is it ok?", "--json-schema", str(schema_file), "--temperature", "0", "--max-model-len", "128"]) == 0
+    shown = capfd.readouterr()
+    assert set(json.loads(shown.out)) == {"ok"}
+    assert shown.err == ""
 
 
 def test_generate_does_not_read_bytes_that_are_no_text():
@@ -346,6 +392,7 @@ def endless(model: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_generate_quietly(model: str):
     process = endless(model)
     assert process.stdout is not None

@@ -12,12 +12,14 @@ from typing import Any
 
 import pytest
 from api_fakes import FakeEngine, Script, echoes, fails, fake_runtime, says
-from api_processes import FORMCAST, run_formcast
+from api_processes import FORMCAST
 
 from formcast.api import constraints
+from formcast.api.cli.asker import Manner
 from formcast.api.cli.batch import BatchRun
 from formcast.api.cli.batch_file import BatchOutput, read_items
 from formcast.api.cli.errors import UsageError
+from formcast.api.cli.main import main
 from formcast.engine.request import GenerationError, SamplingParams
 
 
@@ -32,7 +34,7 @@ def answer(files: tuple[Path, Path], script: Script, constraint: Any = None, **f
     runtime = fake_runtime(script, **fake)
     items = read_items(str(files[0]))
     with closing(BatchOutput(str(files[1]), items)) as output:
-        batch = BatchRun(runtime, SamplingParams(), constraint, output, raw=False, system=None)
+        batch = BatchRun(runtime, Manner(params=SamplingParams()), constraint, output)
         num_failed = batch.answer_all(items, lambda num_finished: None)
     assert isinstance(runtime.engine, FakeEngine)
     return num_failed, runtime.engine
@@ -122,18 +124,18 @@ def test_at_most_as_many_as_fit_run_at_a_time(files: tuple[Path, Path]):
     assert len(list(lines(files[1]))) == 200
 
 
-def test_a_real_batch(model: str, files: tuple[Path, Path]):
+def test_a_real_batch(model: str, files: tuple[Path, Path], capfd: pytest.CaptureFixture[str]):
     command = ("generate", model, "--batch", *map(str, files), "--choice", "yes", "no", "--max-tokens", "20", "-q")
-    done = run_formcast(*command)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert main(command) == 0
+    assert capfd.readouterr() == ("", "")
     assert {line["text"] for line in lines(files[1])} <= {"yes", "no"}
-    again = run_formcast(*command)
-    assert again.returncode == 0 and "already" in again.stderr
+    assert main(command) == 0
+    assert "already" in capfd.readouterr().err
 
 
 def test_ctrl_c_keeps_what_is_done(model: str, files: tuple[Path, Path]):
     files[0].write_text("".join(f'"Count to {number}."\n' for number in range(1000)))
-    command = [*FORMCAST, "generate", model, "--batch", *map(str, files), "--max-tokens", "16", "--max-model-len", "256"]
+    command = [*FORMCAST, "generate", model, "--batch", *map(str, files), "--max-tokens", "2", "--max-num-seqs", "2"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while not files[1].exists() or not files[1].stat().st_size:
             assert process.poll() is None

@@ -39,19 +39,19 @@ def check(path: str, body: dict[str, Any]) -> None:
         assert answer.json()["error"]["message"]
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(bodies(ChatCompletionBody.field_names()), st.booleans())
 def test_chat(body: dict[str, Any], valid_messages: bool):
     check("/v1/chat/completions", body | ({"messages": [{"role": "user", "content": "x"}]} if valid_messages else {}))
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(bodies(CompletionBody.field_names()))
 def test_completions(body: dict[str, Any]):
     check("/v1/completions", {"prompt": "x"} | body)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(json_values)
 def test_schemas(schema: Any):
     constraint = {"response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}}

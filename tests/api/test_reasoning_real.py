@@ -17,6 +17,8 @@ from formcast import LLM, SamplingParams
 from formcast.api.runtime import Runtime, RuntimeOptions, open_runtime
 from formcast.engine.models.chat_template import ChatTemplate
 
+pytestmark = pytest.mark.slow
+
 TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "<|im_start|>assistant\n<think>\n{% if enable_thinking is defined and not enable_thinking %}\n</think>\n\n{% endif %}"

@@ -275,7 +275,7 @@ BAD_REQUESTS = [
     (chat(structured_outputs={"grammar": "root ::= x"}), "structured_outputs.grammar", "at position 9"),
     (chat(structured_outputs={"grammar": "start: x"}), "structured_outputs.grammar", "at position 7"),
     (chat(structured_outputs={"grammar": ""}), "structured_outputs.grammar", "structured_outputs.grammar"),
-    (chat(structured_outputs={"grammar": 'start: a\na: "x" ('}), "structured_outputs.grammar", "in line 2, column 9"),
+    (chat(structured_outputs={"grammar": 'start: a\na: "x" ('}), "structured_outputs.grammar", "line 2, column 9"),
     (chat(structured_outputs={"structural_tag": {}}), "structured_outputs.structural_tag", "'type' is missing"),
     (chat(structured_outputs={"regx": "a"}), "structured_outputs.regx", "'regex'"),
     (chat(structured_outputs={"regex": "a", "choice": ["a"]}), "structured_outputs.choice", "'structured_outputs.regex'"),

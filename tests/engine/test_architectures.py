@@ -29,7 +29,7 @@ from formcast.engine.batch import build
 from formcast.engine.models import falcon
 from formcast.engine.models.fusion.passes import fuse
 from formcast.engine.runner import Runner
-from formcast.engine.scheduler import Chunk, StepPlan
+from formcast.engine.step_plan import Chunk, StepPlan
 
 SIZES: dict[str, Any] = {"vocab_size": 97, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 2, "initializer_range": 0.3}
 HEADS: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2}
@@ -71,7 +71,9 @@ def plans(sequences):
             if size:
                 tokens, blocks = sequences[index][done[index] : done[index] + size], range(index * width, (index + 1) * width)
                 chunks.append(
-                    Chunk(request_id=str(index), token_ids=tuple(tokens), start=done[index], block_ids=tuple(reversed(blocks)), samples=True)
+                    Chunk(
+                        request_id=str(index), token_ids=tuple(tokens), start=done[index], block_ids=tuple(reversed(blocks)), samples=True
+                    )
                 )
                 done[index] += size
         yield StepPlan(chunks=tuple(chunks))

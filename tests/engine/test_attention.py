@@ -11,7 +11,7 @@ from formcast.engine.attention import check_layers, paged_attention_forward
 from formcast.engine.batch import build
 from formcast.engine.errors import UnsupportedModel
 from formcast.engine.runner import Runner
-from formcast.engine.scheduler import Chunk, StepPlan
+from formcast.engine.step_plan import Chunk, StepPlan
 
 COMMON = {"vocab_size": 97, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 3, "initializer_range": 0.3}
 CONFIGS = {

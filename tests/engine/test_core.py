@@ -6,6 +6,7 @@ import pytest
 import torch
 from engine_fakes import EOS, NUM_TOKENS, SPECIAL, FakeCompiler, FakeModel, Script, drain, greedy, tiny_core, tiny_llama
 
+from formcast.engine.config import SpeculativeConfig
 from formcast.engine.request import EngineOverloaded, GenerationError, InvalidRequest, Request, SamplingParams
 from formcast.grammar.errors import GrammarError, LimitError
 
@@ -18,6 +19,14 @@ def requests(**params):
 
 def alone(**config) -> list[tuple[int, ...]]:
     return [drain(tiny_core(**config), [request])[request.request_id].token_ids for request in requests()]
+
+
+WAYS = pytest.mark.parametrize(
+    "settings",
+    [{}, {"async_scheduling": True}, {"speculative": SpeculativeConfig(prompt_lookup_min=1)}],
+    ids=["plain", "overlapped", "drafts"],
+)
+"""Ways to compute that must fail alike."""
 
 
 EXPECTED = alone(max_num_batched_tokens=512)
@@ -140,9 +149,10 @@ FAILURES = {
 
 @pytest.mark.parametrize("error", FAILURES.values(), ids=FAILURES)
 @pytest.mark.parametrize("where", ["compiling", "first mask", "later mask"])
-def test_one_failing_grammar_ends_its_request_only(where, error, caplog):
+@WAYS
+def test_one_failing_grammar_ends_its_request_only(settings, where, error, caplog):
     compiler = FakeCompiler()
-    core = tiny_core(compiler)
+    core = tiny_core(compiler, **settings)
     place = {"first mask": 0, "later mask": 2}.get(where)
     grammar = "broken" if place is None else Script((frozenset(b"ab"),) * 5, error_at=place, error=error)
     core.add(greedy("bad", b"x", grammar=grammar))
@@ -157,8 +167,9 @@ def test_one_failing_grammar_ends_its_request_only(where, error, caplog):
 
 
 @pytest.mark.parametrize("script", [Script((frozenset(),)), Script((frozenset(b"a"),), refuse_at=0)], ids=["empty mask", "refused token"])
-def test_a_dead_end_is_an_error_never_a_stop(script):
-    answers = drain(tiny_core(), [greedy("bad", b"x", grammar=script), *requests()])
+@WAYS
+def test_a_dead_end_is_an_error_never_a_stop(settings, script):
+    answers = drain(tiny_core(**settings), [greedy("bad", b"x", grammar=script), *requests()])
     assert answers["bad"].last.finish_reason == "error"
     assert [answers[str(index)].token_ids for index in range(len(PROMPTS))] == EXPECTED
 
@@ -181,22 +192,41 @@ class Poisoned(torch.nn.Module):
         return output
 
 
-def test_a_row_of_nan_ends_its_request_only():
-    core = tiny_core(model=FakeModel(module=Poisoned(nan_after=SPECIAL)))
+@WAYS
+@pytest.mark.parametrize("broken", [{"nan_after": SPECIAL}, {"raise_after": SPECIAL}], ids=["not numbers", "an exception"])
+def test_a_row_that_cannot_be_computed_ends_its_request_only(settings, broken, caplog):
+    core = tiny_core(model=FakeModel(module=Poisoned(**broken)), **settings)
     answers = drain(core, [greedy("bad", [1, 2, SPECIAL]), *requests()])
-    assert answers["bad"].last.finish_reason == "error"
-    assert isinstance(answers["bad"].last.error, GenerationError)
+    assert [(output.finish_reason, output.new_token_ids) for output in answers["bad"].outputs] == [("error", ())]
+    assert isinstance(answers["bad"].last.error, GenerationError) and "out of memory" not in str(answers["bad"].last.error)
     assert [answers[str(index)].token_ids for index in range(len(PROMPTS))] == EXPECTED
     assert core.stats.num_failed == 1
 
 
-def test_a_forward_pass_that_raises_ends_those_in_it_and_the_engine_goes_on(caplog):
-    core = tiny_core(model=FakeModel(module=Poisoned(raise_after=SPECIAL)), max_num_seqs=2)
-    answers = drain(core, [greedy("bad", [1, SPECIAL]), *requests()])
-    assert all(answer.num_terminal == 1 for answer in answers.values())
-    assert {request_id for request_id, answer in answers.items() if answer.last.finish_reason == "error"} == {"bad", "0"}
-    assert [answers[str(index)].token_ids for index in range(1, len(PROMPTS))] == EXPECTED[1:]
-    assert "out of memory" not in str(answers["bad"].last.error)
+@pytest.mark.parametrize("broken", ["nan_after", "raise_after"])
+def test_a_draft_that_cannot_be_computed_ends_its_request_only(broken, caplog):
+    """The rows of the drafts are broken, in a batch of requests with drafts. What came before them was taken."""
+    core = tiny_core(model=FakeModel(module=Poisoned(**{broken: SPECIAL})), **{"speculative": SpeculativeConfig(prompt_lookup_min=1)})
+    script = Script((frozenset(b"a"), frozenset(b"b"), frozenset({SPECIAL}), frozenset(b"c"), frozenset(b"d")))
+    answers = drain(core, [greedy("bad", b"xy", grammar=script), *requests()])
+    assert answers["bad"].last.finish_reason == "error" and answers["bad"].num_terminal == 1
+    assert answers["bad"].token_ids == (*b"ab", SPECIAL)
+    assert [answers[str(index)].token_ids for index in range(len(PROMPTS))] == EXPECTED
+    assert (core.stats.num_accepted_tokens > 0) == (broken == "nan_after")
+
+
+def test_a_model_that_always_raises_ends_everyone_once(caplog):
+    class Broken(Poisoned):
+        def forward(self, input_ids, logits_to_keep, **options):
+            if len(logits_to_keep) and input_ids.shape[1] > 1:
+                raise RuntimeError("gone")
+            return super().forward(input_ids, logits_to_keep, **options)
+
+    core = tiny_core(model=FakeModel(module=Poisoned()))
+    core._runner._module = Broken()
+    answers = drain(core, requests()[1:])
+    assert all(answer.num_terminal == 1 and answer.last.finish_reason == "error" for answer in answers.values())
+    assert len(answers) == core.stats.num_failed == len(PROMPTS) - 1
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,10 @@ def feed(made: Generation, tokens: bytes | list[int]) -> tuple[str, str | None, 
     """Text, finish reason and stop reason once the answer ended or the tokens did."""
     text = ""
     for index, token in enumerate(tokens):
-        progress = made.take(token)
+        is_last = made.take(token)
+        progress = made.read()
         text += progress.text
+        assert progress.verdict.reason is not None or not is_last
         if progress.verdict.reason is not None:
             assert index == len(tokens) - 1, "ended early"
             return text, progress.verdict.reason, progress.verdict.stop_reason
@@ -93,15 +95,16 @@ def test_an_end_token_is_held_back_by_the_mask_until_min_tokens():
     made = generation(Script((frozenset({97, EOS}), frozenset({EOS}))), min_tokens=2)
     assert _allowed(made) == mask_of([97]).tolist()
     made.take(97)
+    made.read()
     assert _allowed(made) == mask_of([EOS]).tolist()
 
 
 def test_a_free_row_forbids_end_tokens_until_min_tokens():
     made = generation(min_tokens=1, stop_token_ids=[5])
-    token_ids, _, _, biases = made.rows(())[0].edits.arrays()  # type: ignore[union-attr]
+    token_ids, _, _, biases = made.rows(())[0].edits  # type: ignore[union-attr]
     assert set(token_ids.tolist()) == {EOS, 5} and (biases == -float("inf")).all()
     made.take(97)
-    assert (made.rows(())[0].edits.arrays()[3] == 0).all()  # type: ignore[union-attr]
+    assert (made.rows(())[0].edits[3] == 0).all()  # type: ignore[union-attr]
 
 
 def test_an_unconstrained_row_without_penalties_carries_nothing():

@@ -72,7 +72,8 @@ def plain() -> dict:
 @pytest.mark.parametrize("speculative", [None, SpeculativeConfig(prompt_lookup_min=1)], ids=["", "lookup"])
 @pytest.mark.parametrize("grammar_drafts", [False, True], ids=["", "grammar"])
 @pytest.mark.parametrize("num_seqs", [1, 8], ids=["one at a time", "batch"])
-def test_answers_are_those_of_plain_decoding(prefix_cache, budget, speculative, grammar_drafts, num_seqs):
+@pytest.mark.parametrize("overlap", [False, True], ids=["", "overlap"])
+def test_answers_are_those_of_plain_decoding(prefix_cache, budget, speculative, grammar_drafts, num_seqs, overlap):
     core = tiny_core(
         compiler(),
         enable_prefix_caching=prefix_cache,
@@ -80,6 +81,7 @@ def test_answers_are_those_of_plain_decoding(prefix_cache, budget, speculative, 
         max_num_seqs=num_seqs,
         speculative=speculative,
         draft_from_grammar=grammar_drafts,
+        async_scheduling=overlap,
     )
     assert seen(drain(core, requests())) == plain()
     stats = core.stats

@@ -10,7 +10,8 @@ import pytest
 
 from formcast.engine.config import EngineLimits
 from formcast.engine.kv.manager import KVManager
-from formcast.engine.scheduler import Scheduler, StepPlan, StepResult
+from formcast.engine.scheduler import Scheduler
+from formcast.engine.step_plan import StepPlan, StepResult
 
 STEPS = 20_000
 SIZE = 4
@@ -36,13 +37,16 @@ class Walk:
         self.num_added = self.num_preempted = self.num_accepted = 0
 
     def add(self) -> None:
-        request_id = str(self.num_added)
-        self.num_added += 1
         prompt = [self.rng.randrange(2) for _ in range(self.rng.randrange(1, 30))]
-        self.priorities[request_id] = self.rng.choice([0, 0, 0, 1])
-        self.scheduler.add(request_id, prompt, priority=self.priorities[request_id], salt=self.rng.choice([None, None, "s"]))
-        self.goals[request_id] = min(MAX_LEN, len(prompt) + self.rng.randrange(1, 20))
-        self.lengths[request_id] = len(prompt)
+        priority, salt = self.rng.choice([0, 0, 0, 1]), self.rng.choice([None, None, "s"])
+        family = str(self.num_added) if self.rng.random() < 0.2 else None
+        for _ in range(self.rng.randrange(2, 5) if family else 1):
+            request_id = str(self.num_added)
+            self.num_added += 1
+            self.priorities[request_id] = priority
+            self.scheduler.add(request_id, prompt, priority=priority, salt=salt, family=family)
+            self.goals[request_id] = min(MAX_LEN, len(prompt) + self.rng.randrange(1, 20))
+            self.lengths[request_id] = len(prompt)
 
     def end(self, request_id: str) -> None:
         self.scheduler.finish(request_id)

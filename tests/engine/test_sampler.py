@@ -8,7 +8,8 @@ import torch
 
 from formcast.engine.kernels.masked_sample import RowStatus
 from formcast.engine.request import SamplingParams
-from formcast.engine.sampler import RowEdits, Sampler, SampleRow
+from formcast.engine.row_edits import RowEdits
+from formcast.engine.sampler import Sampler, SampleRow
 from formcast.fsm_cache.mask import NO_ROW, Mask
 
 V = 50
@@ -24,7 +25,7 @@ def row(*, mask=None, seed=0, position=0, prompt=(), answer=(), **params) -> Sam
         seed=seed,
         position=position,
         mask=None if mask is None else Mask.of(NO_ROW, np.array(mask, np.int32), 0),
-        edits=edits if len(edits) else None,
+        edits=edits.arrays(),
     )
 
 
@@ -107,6 +108,9 @@ def test_edits_hold_any_number_of_tokens():
 def test_edits_ahead_are_those_of_the_longer_answer_and_change_nothing():
     edits = RowEdits(SamplingParams(frequency_penalty=0.5), [1, 2])
     edits.append(7)
-    ahead = edits.followed_by(8).followed_by(7)
-    assert (ahead.arrays()[0].tolist(), ahead.arrays()[1].tolist()) == ([7, 8], [2, 1])
-    assert (edits.arrays()[0].tolist(), edits.arrays()[1].tolist()) == ([7], [1])
+    ahead = edits.along([8, 7, *range(20, 40), 8])
+    assert (ahead[0].token_ids.tolist(), ahead[0].counts.tolist()) == ([7], [1])
+    assert (ahead[2].token_ids.tolist(), ahead[2].counts.tolist()) == ([7, 8], [2, 1])
+    assert ahead[-1].token_ids.tolist() == [7, 8, *range(20, 40)] and ahead[-1].counts.tolist() == [2, 2] + [1] * 20
+    assert (edits.arrays().token_ids.tolist(), edits.arrays().counts.tolist()) == ([7], [1])
+    assert edits.arrays().seen.tolist() == [True]

@@ -5,77 +5,9 @@ import random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scheduler_world import World, shape
 
-from formcast.engine.config import EngineLimits
-from formcast.engine.kv.manager import KVManager
-from formcast.engine.scheduler import Scheduler, StepPlan, StepResult
-
-SIZE = 4
-
-
-def limits(**overrides) -> EngineLimits:
-    settings = {
-        "max_model_len": 40,
-        "max_num_seqs": 4,
-        "max_num_batched_tokens": 8,
-        "block_size": SIZE,
-        "num_blocks": 12,
-        "max_waiting": 100,
-        "enable_prefix_caching": False,
-    }
-    return EngineLimits(**{**settings, **overrides})
-
-
-class World:
-    """A scheduler and an executor that checks every plan and answers with the token 7."""
-
-    def __init__(self, **overrides):
-        self.limits = limits(**overrides)
-        self.kv = KVManager(self.limits.num_blocks, SIZE, enable_prefix_caching=self.limits.enable_prefix_caching)
-        self.scheduler = Scheduler(self.limits, self.kv)
-        self.tokens: dict[str, list[int]] = {}
-        self.written: dict[int, list[int]] = {}
-
-    def add(self, request_id: str, tokens: list[int], **options) -> None:
-        self.scheduler.add(request_id, tokens, **options)
-        self.tokens[request_id] = list(tokens)
-
-    def finish(self, request_id: str) -> None:
-        self.scheduler.finish(request_id)
-        self.tokens.pop(request_id, None)
-
-    def step(self) -> StepPlan:
-        plan = self.scheduler.schedule()
-        assert plan.num_tokens <= self.limits.max_num_batched_tokens
-        assert len({chunk.request_id for chunk in plan.chunks}) == len(plan.chunks) <= self.limits.max_num_seqs
-        for chunk in plan.chunks:
-            self._write(chunk)
-        new = dict.fromkeys(plan.sampling_ids, (7,))
-        self.scheduler.commit(plan, StepResult(new_token_ids=new))
-        for request_id in new:
-            self.tokens[request_id].append(7)
-        usage = self.kv.usage
-        assert usage.free + usage.held + usage.cached == usage.total
-        return plan
-
-    def _write(self, chunk) -> None:
-        """A chunk continues its request exactly, and finds all earlier tokens in its blocks."""
-        tokens, stop = self.tokens[chunk.request_id], chunk.start + len(chunk.token_ids)
-        assert list(chunk.token_ids) == tokens[chunk.start : stop] and chunk.token_ids
-        assert chunk.samples == (stop == len(tokens))
-        assert len(chunk.block_ids) * SIZE >= stop
-        self.put(chunk.block_ids, chunk.start, chunk.token_ids)
-        stored = [self.written[block] for block in chunk.block_ids[: -(-stop // SIZE)]]
-        assert [token for slots in stored for token in slots][:stop] == tokens[:stop]
-
-
-    def put(self, block_ids, start: int, tokens) -> None:
-        for position, token in enumerate(tokens, start=start):
-            self.written.setdefault(block_ids[position // SIZE], [0] * SIZE)[position % SIZE] = token
-
-
-def shape(plan: StepPlan) -> list[tuple[str, int, bool]]:
-    return [(chunk.request_id, len(chunk.token_ids), chunk.samples) for chunk in plan.chunks]
+from formcast.engine.step_plan import StepPlan, StepResult
 
 
 def test_a_long_prompt_is_computed_in_chunks_beside_decoding():
@@ -213,8 +145,15 @@ def test_random_walk(caching, seed):
     for index in range(80):
         if index < 60 and rng.random() < 0.4:
             prompt = [rng.randrange(2) for _ in range(rng.randrange(1, 25))]
-            world.add(str(index), prompt, priority=rng.choice([0, 0, 1]), salt=rng.choice([None, "s"]))
-            goals[str(index)] = min(len(prompt) + rng.randrange(1, 16), world.limits.max_model_len)
+            num_answers = rng.choice([1, 1, 1, 3])
+            options = {
+                "priority": rng.choice([0, 0, 1]),
+                "salt": rng.choice([None, "s"]),
+                "family": str(index) if num_answers > 1 else None,
+            }
+            for answer in range(num_answers):
+                world.add(f"{index}#{answer}", prompt, **options)
+                goals[f"{index}#{answer}"] = min(len(prompt) + rng.randrange(1, 16), world.limits.max_model_len)
         if goals and rng.random() < 0.1:
             victim = rng.choice(sorted(goals))
             world.finish(victim)

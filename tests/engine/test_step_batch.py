@@ -4,7 +4,7 @@ import torch
 
 from formcast.engine.batch import build
 from formcast.engine.kernels.paged_attention import Span
-from formcast.engine.scheduler import Chunk, StepPlan
+from formcast.engine.step_plan import Chunk, StepPlan
 
 
 def test_a_plan_becomes_one_flat_row_ordered_by_chunk_length():

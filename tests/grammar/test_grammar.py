@@ -117,6 +117,10 @@ REFUSED: list[tuple[Any, str | None, str]] = [
     ({"type": "object", "required": ["a"], "properties": {"a": {"type": "object", "required": ["b"], "properties": {"b": {"enum": []}}}}}, "/properties/a/properties/b", "no finite value"),
     ({"type": "array", "prefixItems": [{"type": "string", "const": 1}], "minItems": 1}, "/prefixItems/0", "no finite value"),
     ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "", "no finite value"),
+    ({"enum": ["abc"], "maxLength": 2}, "", "no finite value"),
+    ({"enum": [{"a": 1}], "properties": {"a": {"type": "string"}}}, "", "no finite value"),
+    ({"required": ["a"], "additionalProperties": False, "type": "object"}, "", "no finite value"),
+    ({"required": ["a"], "properties": {"a": True}, "patternProperties": {"a": False}, "type": "object"}, "", "no finite value"),
     ({"type": "string", "minLength": 3, "maxLength": 2}, "", "no finite value"),
     ([], "", "must be an object or a boolean, not list"),
     ("[1]", "", "must be an object or a boolean, not list"),
@@ -303,6 +307,20 @@ def test_a_refused_regex_names_the_position(pattern: str, dialect: Literal["ecma
         Grammar.regex(pattern, dialect)
     assert caught.value.position == position
     assert f"position {position}" in str(caught.value)
+
+
+def test_a_refusal_shows_its_place() -> None:
+    with pytest.raises(GrammarError) as caught:
+        Grammar.regex(r"ab(c)\1d")
+    assert str(caught.value).splitlines()[1:] == [r"  ab(c)\1d", "       ^"]
+    with pytest.raises(GrammarError) as caught:
+        Grammar.lark('start: "a" b\nb:\t"x" )\n')
+    first, *shown = str(caught.value).splitlines()
+    assert "position 20, line 2, column 8" in first
+    assert shown == ['  b: "x" )', "         ^"]
+    with pytest.raises(GrammarError) as caught:
+        Grammar.gbnf("root ::= " + "(" * 100_000)
+    assert len(str(caught.value)) < 300
 
 
 def test_a_regex_that_nothing_matches_is_refused() -> None:

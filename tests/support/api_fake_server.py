@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import sys
 
-from api_fakes import echoes, fake_runtime, hangs, says
+from api_fakes import echoes, fake_runtime, floods, hangs
 
 from formcast.api.async_engine import AsyncLLM
 from formcast.api.server.serve import serve
 from formcast.api.server.settings import ServerSettings
 from formcast.api.server.transport import Transport, bind
 
-SCRIPTS = {"hangs": hangs("a"), "echoes": echoes, "floods": says("x" * 60_000)}
+SCRIPTS = {"hangs": hangs("a"), "echoes": echoes, "floods": floods}
 
 
 def main() -> None:

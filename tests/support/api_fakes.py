@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formcast.api.ports import OnOutput
 from formcast.api.runtime import Runtime
-from formcast.engine.core import EngineStats
 from formcast.engine.kv.manager import KVUsage
 from formcast.engine.request import EngineOverloaded, EngineStopped, Request, RequestOutput
+
+if TYPE_CHECKING:
+    from formcast.engine.core import EngineStats
 
 VOCAB_SIZE = 300
 Script = Callable[[Request], Iterable[RequestOutput]]
@@ -75,6 +77,13 @@ def hangs(text: str = "") -> Script:
     return lambda request: [RequestOutput(request_id=request.request_id, new_token_ids=(ord(c),), text=c) for c in text]
 
 
+def floods(request: Request) -> Iterable[RequestOutput]:
+    """A script: more text than sockets hold, 10 MB."""
+    for _ in range(100):
+        yield RequestOutput(request_id=request.request_id, new_token_ids=(120,), text="x" * 100_000)
+    yield RequestOutput(request_id=request.request_id, finish_reason="stop")
+
+
 class FakeEngine:
     """Plays a script for each request, at once, in the thread of the caller.
 
@@ -114,6 +123,8 @@ class FakeEngine:
         return not self._closed
 
     def stats(self) -> EngineStats:
+        from formcast.engine.core import EngineStats  # brings the tensor stack, which a server process that is just to start needs not
+
         return EngineStats(
             num_running=len(self._live),
             num_waiting=1,
@@ -128,8 +139,14 @@ class FakeEngine:
             num_aborted=1,
             num_preemptions=2,
             num_masks=7,
-            num_draft_tokens=5, num_accepted_tokens=4, num_forced_tokens=3,
+            num_draft_tokens=5,
+            num_accepted_tokens=4,
+            num_forced_tokens=3,
             mask_seconds=0.25,
+            num_held_slots=160,
+            num_unused_slots=4,
+            model_seconds=2.0,
+            host_seconds=0.125,
         )
 
     def close(self) -> None:

@@ -70,7 +70,9 @@ def _extend(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.fixed_dictionaries({"oneOf": some}),
         st.fixed_dictionaries({"not": inner}),
         st.fixed_dictionaries({"if": inner, "then": inner}, optional={"else": inner}),
-        st.fixed_dictionaries({"type": st.just("object"), "dependentSchemas": st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=1)}),
+        st.fixed_dictionaries(
+            {"type": st.just("object"), "dependentSchemas": st.dictionaries(st.sampled_from(NAMES), inner, min_size=1, max_size=1)}
+        ),
         st.fixed_dictionaries({"properties": properties, "not": inner}),
     )
     return st.one_of(obj, arr, distinct, combined)

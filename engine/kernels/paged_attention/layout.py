@@ -27,6 +27,11 @@ class LayerCache:
     def block_size(self) -> int:
         return self.keys.shape[2]
 
+    def copy(self, blocks: torch.Tensor) -> None:
+        """Copies blocks [0] into blocks [1], of which none is twice or among the others: [2, C] int64."""
+        self.keys[blocks[1]] = self.keys[blocks[0]]
+        self.values[blocks[1]] = self.values[blocks[0]]
+
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionScale:

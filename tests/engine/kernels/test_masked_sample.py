@@ -79,7 +79,10 @@ def test_typical_p_keeps_what_is_near_the_entropy(typical_p, allowed):
 def test_a_constrained_row_is_the_free_row_of_the_allowed_tokens(cut):
     """Whatever truncates, what is not allowed might as well not exist."""
     logits, allowed, draws = torch.linspace(2, -2, 40), [1, 3, 8, 20, 31, 32, 39], 2_000
-    columns = {name: torch.full((draws,), value) if name != "top_ks" else torch.full((draws,), value, dtype=torch.int32) for name, value in cut.items()}
+    columns = {
+        name: torch.full((draws,), value) if name != "top_ks" else torch.full((draws,), value, dtype=torch.int32)
+        for name, value in cut.items()
+    }
     constrained = _counts(logits, draws, allowed=allowed, **columns)
     free = _counts(logits[allowed].contiguous(), draws, **columns)
     assert constrained[allowed].tolist() == free.tolist() and constrained.sum() == free.sum()

@@ -19,7 +19,7 @@ from sampling_cases import SIZES, assert_same, plain_settings, random_case
 from formcast.engine.kernels.masked_sample import reference, triton
 
 for num_rows, num_tokens in SIZES[:-1]:
-    for seed in range(4):
+    for seed in range(2):
         logits, settings = random_case(num_rows, num_tokens, seed)
         edited = logits.clone()
         expected = reference.masked_sample(edited, settings)

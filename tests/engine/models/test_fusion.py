@@ -31,7 +31,7 @@ from formcast.engine.models.fusion.int8 import Int8Linear
 from formcast.engine.models.fusion.linear import LinearWeights
 from formcast.engine.models.fusion.passes import fuse
 from formcast.engine.runner import Runner
-from formcast.engine.scheduler import Chunk, StepPlan
+from formcast.engine.step_plan import Chunk, StepPlan
 
 COMMON: dict[str, Any] = {"vocab_size": 96, "hidden_size": 48, "intermediate_size": 64, "num_hidden_layers": 3, "initializer_range": 0.3}
 HEADS: dict[str, Any] = {"num_attention_heads": 4, "num_key_value_heads": 2}

@@ -57,7 +57,7 @@ def check_verdicts(grammar: ContextFreeGrammar, expected: set[str]) -> None:
         assert (state >= 0 and machine.accepting(state)) == (text in expected), text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(productions())
 def test_every_short_text_has_the_verdict_of_its_derivations(rules: Productions):
     expected = derived(rules, 6)
@@ -69,7 +69,7 @@ def test_every_short_text_has_the_verdict_of_its_derivations(rules: Productions)
     check_verdicts(grammar, expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(productions())
 def test_a_state_is_left_only_where_no_text_goes_on(rules: Productions):
     longest = 6
@@ -98,7 +98,7 @@ def repetitions(draw: st.DrawFn) -> tuple[str, Productions]:
     return f"root ::= ({group}){bound} 'b' | 'a' root\nx ::= 'b' | 'a' x", rules
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(repetitions())
 def test_quantifiers_mean_the_same_as_written_out(pair: tuple[str, Productions]):
     text, rules = pair

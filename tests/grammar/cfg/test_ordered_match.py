@@ -55,7 +55,7 @@ def expected_ends(pattern: str, text: str) -> list[int]:
 def test_the_match_ends_where_re_ends_it(pattern: str):
     matcher = Matcher(pattern)
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(st.text('abcA"\\ \n', max_size=7))
     def check(text: str) -> None:
         assert matcher.ends(text) == expected_ends(pattern, text)
@@ -80,7 +80,7 @@ def patterns() -> st.SearchStrategy[str]:
     return st.recursive(atoms, combined, max_leaves=6)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(patterns(), st.lists(st.text("ab", max_size=6), min_size=1, max_size=12))
 def test_random_patterns_end_where_re_ends_them(pattern: str, texts: list[str]):
     try:

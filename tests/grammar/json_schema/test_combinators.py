@@ -124,7 +124,7 @@ OBJECTS = [
 ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(COMBINED)
 def test_combined_objects_agree_with_an_independent_validator(schema: Json) -> None:
     schema = {"type": "object", **schema} if "type" not in schema else schema

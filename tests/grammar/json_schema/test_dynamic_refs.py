@@ -215,7 +215,7 @@ _LEAVES = st.sampled_from([1, "x", None])
 _OBJECTS = st.recursive(_LEAVES, lambda inner: st.dictionaries(st.sampled_from("abc"), inner, max_size=3), max_leaves=8)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(_resources(), st.lists(_OBJECTS, min_size=1, max_size=6))
 def test_random_resources_mean_what_the_validator_says(schema: dict[str, Any], values: list[Any]) -> None:
     judge = jsonschema_rs.validator_for(schema)

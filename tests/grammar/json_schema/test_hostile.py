@@ -423,6 +423,8 @@ def answer_of() -> Iterator[Callable[[str], dict[str, Json]]]:
 SLOW = (
     "chain of", "deep const", "deep dependentSchemas", "deep closed", "nested 900", "100,000", "20,000", "10,000", "3,000", "2,000", "5,000", "2^10", "thirty contains", "10^5 properties", "10^5 required",
     "10^5 prefix", "distinct integers", "10^5 with a pattern", "megabyte", "hundred name", "all patterns",
+    "deep items, deep", "deep contains", "deep propertyNames", "deep not", "deep anyOf", "deep oneOf", "deep allOf as text", "deep properties as text", "deep and ambiguous",
+    "2^20", "200 conditions", "900 digits", "10^5 with a format", "of 10^5 places",
 )  # fmt: skip
 
 

@@ -137,7 +137,7 @@ def takes(cursor: Cursor, text: str) -> bool:
     return all(cursor.advance(BYTES[bytes((byte,))]) for byte in text.encode())
 
 
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=48, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SCHEMAS, st.sampled_from(["schema", "any"]))
 def test_what_is_taken_can_be_finished(schema: dict[str, Any], order: str) -> None:
     """Exactly the beginnings of documents that are valid and in order are taken."""

@@ -15,7 +15,7 @@ from toy_vocabulary import vocabulary, walk
 from formcast import Grammar, GrammarError, LimitError
 
 VOCAB = vocabulary()
-_SETTINGS = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+_SETTINGS = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def grammar_of(schema: Any, **options: Any) -> Grammar | None:

@@ -173,7 +173,7 @@ def _thinned(schema: dict[str, Any]) -> dict[str, Any]:
 _DEFS = {"x": {"properties": {"a": True}, "prefixItems": [True]}, "y": {"anyOf": [{"properties": {"b": {"const": 1}}}, {"required": ["c"], "properties": {"c": True}}]}}  # fmt: skip
 _CLOSED = st.tuples(st.recursive(_LEAVES, _place, max_leaves=8), st.sampled_from(["unevaluatedProperties", "unevaluatedItems"]), _LEAVES)
 SCHEMAS = _CLOSED.map(lambda drawn: {"allOf": [drawn[0]], drawn[1]: drawn[2], "$defs": _DEFS})
-_SETTINGS = settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+_SETTINGS = settings(max_examples=48, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def grammar_of(schema: Any, order: str) -> Grammar | None:

@@ -16,7 +16,7 @@ from formcast import Grammar, GrammarError, LimitError, compile_grammar
 
 VOCAB = vocabulary()
 BYTES = {text_of(VOCAB, [t]): t for t in range(VOCAB.vocab_size) if len(text_of(VOCAB, [t])) == 1}
-_SETTINGS = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+_SETTINGS = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def unique(items: Any, **more: Any) -> dict[str, Any]:

@@ -83,7 +83,7 @@ languages = st.one_of(
 )
 
 
-@settings(max_examples=250)
+@settings(max_examples=100)
 @given(python_patterns, st.lists(texts, min_size=1, max_size=4))
 def test_generated_patterns_agree_with_re(pattern: str, candidates: list[str]):
     try:
@@ -108,7 +108,7 @@ def _all_texts(alphabet: str, most: int) -> list[str]:
     return result
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(plain_patterns)
 def test_accepts_the_same_as_an_independent_automaton(pattern: str):
     oracle = interegular.parse_pattern(pattern).to_fsm()
@@ -147,7 +147,7 @@ _possessive = st.recursive(
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="possessive quantifiers came with Python 3.11")
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(_possessive)
 def test_possessive_forms_mean_the_same_or_are_refused(pattern: str):
     try:
@@ -160,7 +160,7 @@ def test_possessive_forms_mean_the_same_or_are_refused(pattern: str):
         assert language.matches(text) == bool(compiled.fullmatch(text))
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(languages, languages, st.lists(texts, min_size=1, max_size=3))
 def test_operators_are_those_of_sets(left: Language, right: Language, candidates: list[str]):
     for text in candidates:
@@ -173,14 +173,14 @@ def test_operators_are_those_of_sets(left: Language, right: Language, candidates
         assert (~(left | right)).matches(text) == (~left & ~right).matches(text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(languages, languages, texts)
 def test_concatenation_splits_the_text_in_two(left: Language, right: Language, text: str):
     expected = any(left.matches(text[:cut]) and right.matches(text[cut:]) for cut in range(len(text) + 1))
     assert left.concat(right).matches(text) == expected
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(languages, texts)
 def test_repetition_is_repeated_concatenation(part: Language, text: str):
     twice_or_less = Language.empty_string() | part | part.concat(part)
@@ -188,7 +188,7 @@ def test_repetition_is_repeated_concatenation(part: Language, text: str):
     assert part.repeat(2, 2).matches(text) == part.concat(part).matches(text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(languages)
 def test_algebra_is_consistent_about_emptiness(language: Language):
     assert (language & ~language).is_empty()
@@ -200,7 +200,7 @@ def test_algebra_is_consistent_about_emptiness(language: Language):
     assert language | Language.nothing() == language
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(python_patterns, st.sampled_from(["full", "search"]), st.randoms(use_true_random=False))
 def test_random_walks_never_end_dead_and_always_match(pattern: str, mode, rng: random.Random):
     try:
@@ -229,7 +229,7 @@ def test_random_walks_never_end_dead_and_always_match(pattern: str, mode, rng: r
     assert language.matches(text)
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(python_patterns)
 def test_edges_are_sorted_disjoint_and_without_surrogates(pattern: str):
     try:
@@ -245,7 +245,7 @@ def test_edges_are_sorted_disjoint_and_without_surrogates(pattern: str):
             previous = high
 
 
-@settings(max_examples=100)
+@settings(max_examples=40)
 @given(python_patterns, st.integers(0, 5))
 def test_lengths_agree_with_what_a_walk_finds(pattern: str, cap: int):
     try:

@@ -1,0 +1,62 @@
+"""What an engine counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .kv.manager import KVUsage
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineStats:
+    """What is open now, and counts since the start.
+
+    Attributes:
+        num_masks: masks made for constrained requests, and `mask_seconds` the time that they took.
+        num_draft_tokens, num_accepted_tokens, num_forced_tokens: tokens that were guessed and verified, those of them that became
+            tokens of answers, and those of these that the grammar forced.
+        num_held_slots, num_unused_slots: places for a token's keys and values in blocks that requests held, and those of them without
+            a token, both added up over all steps. Their quotient is the share of the KV cache that is wasted.
+        model_seconds, host_seconds: time of the step loop in the model and the sampling kernel, and beside them.
+    """
+
+    num_running: int
+    num_waiting: int
+    num_waiting_for_grammar: int
+    kv: KVUsage
+    num_steps: int
+    num_prompt_tokens: int
+    num_cached_tokens: int
+    num_generated_tokens: int
+    num_draft_tokens: int
+    num_accepted_tokens: int
+    num_forced_tokens: int
+    num_finished: int
+    num_failed: int
+    num_aborted: int
+    num_preemptions: int
+    num_held_slots: int
+    num_unused_slots: int
+    num_masks: int
+    mask_seconds: float
+    model_seconds: float
+    host_seconds: float
+
+
+@dataclass(kw_only=True)
+class Counters:
+    """Counts of `EngineStats`."""
+
+    num_steps: int = 0
+    num_prompt_tokens: int = 0
+    num_cached_tokens: int = 0
+    num_generated_tokens: int = 0
+    num_draft_tokens: int = 0
+    num_accepted_tokens: int = 0
+    num_forced_tokens: int = 0
+    num_finished: int = 0
+    num_failed: int = 0
+    num_aborted: int = 0
+    num_preemptions: int = 0
+    num_held_slots: int = 0
+    num_unused_slots: int = 0

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..grammar.machine_layout import DEAD
+from .kernels.rows import fill_row
 from .mask import NO_ROW, Mask, write_masks
-from .walk import fill_row
 
 if TYPE_CHECKING:
     from .token_fsm import Place, TokenFSM
@@ -68,6 +68,16 @@ class Cursor:
         self._history.append(state)
         self._tokens.append(token_id)
         return True
+
+    def follow(self, token_id: int, state: int) -> None:
+        """Takes a token that is no end token and is known to lead to `state`, without looking it up."""
+        self._history.append(state)
+        self._tokens.append(token_id)
+
+    @property
+    def state(self) -> int:
+        """Where in the automaton this is."""
+        return self._history[-1]
 
     @property
     def accepting(self) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import NIL
 
 
 class Doubts:
@@ -13,7 +12,7 @@ class Doubts:
 
     Args:
         machine: the byte automaton.
-        text: the text recorded before the mask, NIL if there is none.
+        text: the text recorded before the mask.
         state: the state of the mask, without that text.
 
     Attributes:
@@ -26,10 +25,10 @@ class Doubts:
         self._machine = machine
         self._text = text
         self._known: dict[int, Callable[[bytes], bool]] = {}
-        self.is_recorded = text != NIL
+        self.is_recorded = True
         self.met = False
         self.settled: set[int] = set()
-        for question in machine.questions_around(state) if self.is_recorded else ():
+        for question in machine.questions_around(state):
             doubts = machine.doubts(question, text, inside=True)
             if doubts is None:
                 self.settled.add(question)
@@ -40,8 +39,6 @@ class Doubts:
         """Whether the answer may depend on the value that ends with `begun`, the beginning of a token."""
         if question in self.settled:
             return False
-        if not self.is_recorded:
-            return True  # the value began within the token
         self.met = True
         doubts = self._known.get(question)
         if doubts is None:
@@ -49,3 +46,16 @@ class Doubts:
             assert found is not None, "only what ends within a value can be settled"
             doubts = self._known[question] = found
         return doubts(begun)
+
+
+class NoDoubts:
+    """What is in doubt outside recorded text: whatever a question is asked about, since the value began within the token."""
+
+    is_recorded = met = False
+    settled: frozenset[int] = frozenset()
+
+    def arise(self, question: int, begun: bytes) -> bool:
+        return True
+
+
+NO_DOUBTS = NoDoubts()

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import F_TIDY, FLAGS
 from ..grammar.row_store import STORE
+from .kernels.leaf import keep_useful, scan_leaf
+from .kernels.rows import set_bits
 from .mask import NO_ROW
-from .trie import DEPTH
-from .walk import EXITS, FOUND, STOP, keep_useful, scan_leaf, set_bits
+from .trie import DEPTH, END
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
@@ -21,27 +23,39 @@ if TYPE_CHECKING:
 _NARROW = 1024  # tables with more tokens hold a row instead of ids
 _MANY_EXITS = 24  # ends that are not walked one by one if it can be helped
 _MAX_BYTES = 64 << 20
+_OBJECT_BYTES = 600  # of a table, besides its arrays
+_NO_EXITS = np.zeros((0, 2), np.int32)
 
 
-class LeafTable(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class LeafTable:
     """Tokens from one state of a leaf.
 
     Attributes:
         base, ids: tokens that the leaf may begin with or be: a row (or NO_ROW) and ids.
-        exits: nodes of the vocabulary's trie after which the leaf may end and a token go on.
+        exits: int32 [n, 2]: what is below nodes of the vocabulary's trie after which the leaf may end and a token go on.
         closing: instead of `exits`, where they are many: the tokens that go on after the closing quote of a string.
         tidy: whether that string is a tidy one.
+        memory: for kernels, see `kernels.kit`.
     """
 
     base: np.ndarray
     ids: np.ndarray
-    exits: tuple[int, ...]
+    exits: np.ndarray
     closing: np.ndarray | None
     tidy: bool
+    memory: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        base = self.base.ctypes.data if len(self.base) else 0
+        closing, num_closing = (0, -1) if self.closing is None else (self.closing.ctypes.data, len(self.closing))
+        ids, exits = (self.ids.ctypes.data, len(self.ids)), (self.exits.ctypes.data, len(self.exits))
+        object.__setattr__(self, "memory", np.array([base, *ids, *exits, closing, num_closing, self.tidy], np.int64))
 
     @property
     def num_bytes(self) -> int:
-        return self.base.nbytes + self.ids.nbytes + 32 * len(self.exits) + (0 if self.closing is None else self.closing.nbytes)
+        arrays = (self.base, self.ids, self.exits, self.memory)
+        return _OBJECT_BYTES + sum(array.nbytes for array in arrays) + (0 if self.closing is None else self.closing.nbytes)
 
 
 class LeafTables:
@@ -75,24 +89,25 @@ class LeafTables:
     def _make(self, machine: Machine, row: int) -> LeafTable:
         vocabulary = self._vocabulary
         trie, scratch = vocabulary.trie, vocabulary.scratch
-        scratch.status[:] = 0
-        scratch.status[STOP] = len(trie.nodes)
-        scratch.path[0] = row
-        machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, scratch.path, scratch.found, scratch.exits, scratch.status))
-        num_found, num_exits = int(scratch.status[FOUND]), int(scratch.status[EXITS])
-        num_exits = keep_useful(trie.memory, scratch.found, num_found, scratch.exits, num_exits, scratch.dropped)
-        ids = scratch.found[:num_found].copy()
+        found, exits, status = scratch.leaf_found, scratch.exits, np.zeros(3, np.int32)
+        scratch.leaf_path[0] = row
+        machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, scratch.leaf_path, found, exits, status))
+        _, num_found, num_exits = status.tolist()
+        if num_exits:
+            num_exits = int(keep_useful(trie.memory, found, num_found, exits, num_exits, scratch.dropped))
+        ids = found[:num_found].copy()
         base = NO_ROW
         if len(ids) > _NARROW:
             base = np.zeros(vocabulary.row_words, np.int32)
             set_bits(base, ids)
             ids = NO_ROW
-        exits = tuple(scratch.exits[:num_exits].tolist())
+        nodes = exits[:num_exits]
         tidy = bool(STORE.rows[row, FLAGS] & F_TIDY)
-        closing = self._closing(exits, tidy) if len(exits) > _MANY_EXITS else None
-        return LeafTable(base, ids, () if closing is not None else exits, closing, tidy)
+        closing = self._closing(nodes.tolist(), tidy) if num_exits > _MANY_EXITS else None
+        ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1) if num_exits and closing is None else _NO_EXITS
+        return LeafTable(base, ids, ways, closing, tidy)
 
-    def _closing(self, exits: tuple[int, ...], tidy: bool) -> np.ndarray | None:
+    def _closing(self, exits: list[int], tidy: bool) -> np.ndarray | None:
         """Tokens that go on after the exits, if each of these is the end of a string."""
         trie, closed = self._vocabulary.trie, self._vocabulary.string_tables[tidy].closed
         parts: list[np.ndarray] = []

@@ -13,8 +13,9 @@ import numpy as np
 
 from ..grammar.lowering import ANY_STRING, Lowering
 from ..grammar.machine import Machine
+from .kernels.leaf import scan_string
+from .kernels.rows import set_bits
 from .trie import Trie
-from .walk import scan_string, set_bits
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
@@ -34,6 +35,8 @@ class StringTables:
         closers: tokens that end with the closing quote.
         suffixes: what follows the closing quote in the others that close the string, by token.
         closing: trie of all tokens that close the string.
+        rows_at: shared rows by address.
+        memory: for kernels, see `kernels.kit`.
     """
 
     def __init__(self, vocabulary: Vocabulary, *, tidy: bool):
@@ -54,8 +57,13 @@ class StringTables:
         self.suffixes = Trie.build([(data[closed[t] :], t) for data, t in tokens if closed[t] < len(data)], vocabulary.vocab_size)
         self.closing = Trie.build(tokens, vocabulary.vocab_size)
         self._rows: dict[int, np.ndarray] = {}
+        self.rows_at: dict[int, np.ndarray] = {}
+        self._plain = np.zeros(self._longest + 1, np.int64)
         self.closable_row = self.plain_row(None).copy()  # tokens that stay inside, or just close the string
         set_bits(self.closable_row, self.closers)
+        closable, plain, lengths = (array.ctypes.data for array in (self.closable_row, self._plain, self.lengths))
+        self.rows_at[closable] = self.closable_row
+        self.memory = np.array([self.closers.ctypes.data, len(self.closers), closable, plain, self._longest, lengths], np.int64)
 
     def plain_row(self, room: int | None) -> np.ndarray:
         """Mask of the tokens that stay inside, with at most `room` characters (None: any number). Shared: do not write."""
@@ -64,5 +72,7 @@ class StringTables:
         if row is None:
             row = np.zeros(self._words, np.int32)
             set_bits(row, np.flatnonzero(self._stays & (self.lengths <= room)).astype(np.int32))
-            self._rows[room] = row
+            row = self._rows.setdefault(room, row)
+            self.rows_at[row.ctypes.data] = row
+            self._plain[room] = row.ctypes.data
         return row

@@ -39,20 +39,20 @@ class Trie:
 
     @cached_property
     def memory(self) -> np.ndarray:
-        """int64 [5]: addresses of nodes, same, subtrees and order, and the number of nodes, for kernels."""
+        """For kernels, see `kernels.kit`."""
         arrays = (self.nodes, self.same, self.subtrees, self.order)
-        return np.array([*(a.ctypes.data for a in arrays), len(self.nodes)], np.int64)
+        return np.array([*(a.ctypes.data for a in arrays), len(self.nodes), len(self.order), self.first.ctypes.data], np.int64)
 
     @cached_property
-    def first(self) -> tuple[tuple[int, int], ...]:
-        """[256]: first node and end of what begins with each byte."""
-        nodes = [(0, 0)] * 256
+    def first(self) -> np.ndarray:
+        """int32 [256, 2]: first node and end of what begins with each byte."""
+        nodes = np.zeros((256, 2), np.int32)
         i = 0
         while i < len(self.nodes):
             end = int(self.nodes[i, END])
-            nodes[int(self.nodes[i, BYTE])] = (i, end)
+            nodes[self.nodes[i, BYTE]] = i, end
             i = end
-        return tuple(nodes)
+        return nodes
 
     def below(self, node: int) -> np.ndarray:
         """Tokens that go on after a node, which ends none of them."""
@@ -64,6 +64,17 @@ class Trie:
     def through(self, node: int) -> np.ndarray:
         """Tokens that end with a node or go on after it."""
         return self.order[int(self.subtrees[node, FIRST]) : int(self.subtrees[node, LAST])]
+
+    def spelt_with(self, ascii_set: np.ndarray, *, wide: bool) -> np.ndarray:
+        """Tokens of whole characters, all of them from a set.
+
+        Args:
+            ascii_set: int32 [4], bits of the ASCII characters in it.
+            wide: whether all others are in it.
+        """
+        found = np.zeros(len(self.order), np.int32)
+        count = _spelt_with(self.nodes, self.same, ascii_set, wide, np.zeros(self.max_depth + 1, np.int32), found)
+        return found[:count].copy()
 
     @staticmethod
     def build(tokens: Iterable[tuple[bytes, int]], vocab_size: int) -> Trie:
@@ -180,3 +191,28 @@ def _summarise(nodes, same, subtrees, order, path, decoder):
             for w in range(4):
                 subtrees[i, ASCII + w] |= subtrees[child, ASCII + w]
             child = nodes[child, END]
+
+
+@kernel(types.int64(_i4_2, _i4_1, _i4_1, types.boolean, _i4_1, _i4_1))
+def _spelt_with(nodes, same, ascii_set, wide, decoder, found):
+    """See `Trie.spelt_with`. `decoder` is scratch: the UTF-8 state before each depth."""
+    count = 0
+    i = 0
+    decoder[0] = 0
+    while i < nodes.shape[0]:
+        depth = nodes[i, DEPTH]
+        byte = nodes[i, BYTE]
+        after = utf8_next(decoder[depth], byte)
+        inside = wide if byte >= 0x80 else (ascii_set[byte >> 5] >> (byte & 31)) & 1 != 0
+        if after < 0 or not inside:
+            i = nodes[i, END]
+            continue
+        decoder[depth + 1] = after
+        if after == 0:
+            token = nodes[i, TOKEN]
+            while token >= 0:
+                found[count] = token
+                count += 1
+                token = same[token]
+        i += 1
+    return count

@@ -13,12 +13,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+from numba import njit, types
 from numba.core import config as numba_config
 
-_SOURCES = ("grammar/kernels/*.py", "grammar/machine_layout.py", "fsm_cache/walk.py", "fsm_cache/trie.py")
+_SOURCES = ("grammar/kernels/*.py", "grammar/machine_layout.py", "fsm_cache/kernels/*.py", "fsm_cache/trie.py")
 
 _config: Any = numba_config
+_njit: Any = njit
 
 
 @cache
@@ -32,14 +33,21 @@ def cache_folder() -> Path:
     return Path(home) / "kernels" / digest.hexdigest()[:16]
 
 
-def kernel(signature: Any) -> Callable[[Any], Any]:
-    """Compiles a function for one signature, without the GIL, cached on disk (in numba's usual places if the folder is not writable)."""
+def kernel(signature: Any, *, far: bool = False) -> Callable[[Any], Any]:
+    """Compiles a function for one signature, without the GIL, cached on disk (in numba's usual places if the folder is not writable).
+
+    Args:
+        signature: numba's types of the arguments and the answer.
+        far: other kernels call it through its address.
+    """
+
+    inner = any(isinstance(argument, types.CPointer) for argument in signature.args)  # Python has no such thing
 
     def compile_function(function: Any) -> Any:
         before = _config.CACHE_DIR
         _config.CACHE_DIR = str(cache_folder())
         try:
-            return njit(signature, cache=True, nogil=True)(function)
+            return _njit(signature, cache=True, nogil=True, no_cfunc_wrapper=not far, no_cpython_wrapper=inner)(function)
         finally:
             _config.CACHE_DIR = before
 

@@ -10,6 +10,7 @@ import re
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,6 @@ from .machine_layout import (
     GENERIC_STRING,
     GROW,
     H_NEED,
-    H_NEED_A,
     H_NEED_B,
     H_NODES,
     H_POSITION,
@@ -55,7 +55,6 @@ from .machine_layout import (
     NEED_TRANSITION,
     NEED_VALUE,
     NIL,
-    NODE,
     OFF,
     PARENT,
     TEXT,
@@ -64,7 +63,7 @@ from .machine_layout import (
     WS_OUTER_BEFORE,
     A,
 )
-from .machine_memory import TOO_MANY, doubled
+from .machine_memory import FRAMES, TOO_MANY, VALUES, doubled
 from .machine_parts import ArrayFrame, EscapeMaker, ForkParts, Frontier, ObjectFrame, PositionParts, Question, Transition, ValueParts
 from .recorded_text import RecordedText
 from .row_store import STORE
@@ -90,7 +89,7 @@ class Machine(RecordedText):
     def __init__(self, whitespace: Whitespace | None = None, limits: Limits | None = None):
         super().__init__(limits or Limits())
         self.lock = threading.RLock()
-        self._found = np.zeros(1, np.int32)
+        self._found = np.empty(1, np.int32)
         self.counted_texts: list[CountedText] = []
         self._value_makers: list[Callable[[], ValueParts | PositionParts | ForkParts]] = []
         self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
@@ -178,7 +177,7 @@ class Machine(RecordedText):
         value = len(self._value_makers)
         if value == len(self.values):
             self.values = doubled(self.values, -1)
-            self._pack()
+            self.moved(VALUES, self.values)
         self._value_makers.append(maker)
         return value
 
@@ -187,7 +186,7 @@ class Machine(RecordedText):
         frame = len(self._frame_makers)
         if frame == len(self.frames):
             self.frames = doubled(self.frames, -1)
-            self._pack()
+            self.moved(FRAMES, self.frames)
         self._frame_makers.append(maker)
         if on_key is not None:
             self._transition_makers[frame] = on_key
@@ -201,18 +200,21 @@ class Machine(RecordedText):
             tidy: printable ASCII characters are never escaped.
             escapes: makes rows where an escape can come.
         """
-        raw: list[bytes] = []
-        cuts = np.zeros(len(names), np.int32)
-        for i, name in enumerate(names):
-            special = _NOT_RAW.search(name)
-            cuts[i] = special is not None
-            raw.append((name if special is None else name[: special.start()]).encode())
-        data = b"".join(raw)
+        joined, cuts = "".join(names), np.zeros(len(names), np.int32)
+        if joined.isascii() and _NOT_RAW.search(joined) is None:
+            data, lengths = joined.encode(), list(map(len, names))
+        else:
+            raw: list[bytes] = []
+            for i, name in enumerate(names):
+                special = _NOT_RAW.search(name)
+                cuts[i] = special is not None
+                raw.append((name if special is None else name[: special.start()]).encode())
+            data, lengths = b"".join(raw), list(map(len, raw))
         if len(data) > self.limits.max_nodes:
             raise LimitError(f"the names of an object need more than {self.limits.max_nodes} nodes (max_nodes)")
-        ends = np.cumsum([len(b) for b in raw], dtype=np.int32)
+        ends = np.array(list(accumulate(lengths)), np.int32)
         out = np.empty((len(data) + 1) * NAME_NODE, np.int32)
-        path = np.zeros(max(map(len, raw), default=0) + 1, np.int32)
+        path = np.zeros(max(lengths, default=0) + 1, np.int32)
         owner = len(self._name_tries)
         used = build_names(np.frombuffer(data, np.uint8), ends, cuts, int(tidy), owner, out, path)
         self._name_tries.append((names, escapes))
@@ -257,7 +259,10 @@ class Machine(RecordedText):
         start = position
         while True:
             result = int(entries.run(self.memory, state, view, position, text, start, to_mark, self._out, self._found))
-            text, start = int(self.header[H_TEXT]), int(self.header[H_START])
+            text = int(self.header[H_TEXT])
+            if result >= 0 and text == NIL:
+                return result, len(data)
+            start = int(self.header[H_START])
             if result >= 0:
                 return self._beside(result, self._longer(text, data[start:])), len(data)
             state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
@@ -320,7 +325,7 @@ class Machine(RecordedText):
             self._grow_nodes()
             return
         assert code == NEED
-        what, a, b = (int(x) for x in self.header[[H_NEED, H_NEED_A, H_NEED_B]])
+        what, a, b = self.header[H_NEED : H_NEED_B + 1].tolist()
         if what == NEED_ROW:
             self._fill_row(a)
         elif what == NEED_VALUE:
@@ -392,8 +397,8 @@ class Machine(RecordedText):
     @property
     def num_bytes(self) -> int:
         """Memory that goes with this grammar and no other, about."""
-        nodes, rows = int(self.header[H_NODES]), sum(leaf.num_rows for leaf in self._own)
-        arrays = nodes * 4 * NODE + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
+        rows = sum(leaf.num_rows for leaf in self._own)
+        arrays = self.nodes.nbytes + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
         return _BASE_BYTES + arrays + _OBJECT_BYTES * (rows + len(self._value_makers) + len(self._frame_makers))
 
     @property
@@ -404,7 +409,7 @@ class Machine(RecordedText):
         return any(getattr(owner, "is_worn", False) for owner in tuple(self._held))
 
 
-_BASE_BYTES = 150_000  # of a grammar without any state: arrays, schema, expander
+_BASE_BYTES = 100_000  # of a grammar beside its arrays: schema, expander
 _OBJECT_BYTES = 3_000  # of what Python keeps for a row, value or frame
 
 

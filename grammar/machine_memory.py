@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 
 import numpy as np
 
 from .errors import LimitError
 from .kernels import entries
-from .kernels.unions import MAX_MEMBERS, OUT_SIZE
+from .kernels.far import address_of
+from .kernels.step import step
+from .kernels.unions import MAX_MEMBERS, OUT_SIZE, either
 from .limits import Limits
 from .machine_layout import (
     GROW,
     H_BUCKET_MASK,
+    H_EITHER,
     H_NODE_CAPACITY,
     H_NODES,
+    H_STEP,
     H_TRANSITION_MASK,
     HEADER_SIZE,
     KIND,
@@ -43,18 +48,16 @@ class MachineMemory:
 
     def __init__(self, limits: Limits):
         self.limits = limits
-        self.nodes = np.zeros((1 << 14, NODE), np.int32)
-        self.buckets = np.full(1 << 10, -1, np.int32)
-        self.table = np.zeros(1 << 10, np.int32)
-        self.values = np.full(64, -1, np.int32)
-        self.frames = np.full(64, -1, np.int32)
-        self.transitions = np.full((64, 3), -1, np.int32)
-        self.header = np.zeros(HEADER_SIZE, np.int32)
-        self._out = np.zeros(OUT_SIZE, np.int32)
+        block = _FIRST_BLOCK.copy()
+        self.nodes = np.empty((_FIRST_NODES, NODE), np.int32)
+        self.nodes[NIL] = _FIRST_NODE
+        self.buckets, self.table, self.values = block[_PARTS[_BUCKETS]], block[_PARTS[_TABLE]], block[_PARTS[VALUES]]
+        self.frames, self.header = block[_PARTS[FRAMES]], block[_PARTS[_HEADER]]
+        self.transitions = block[_PARTS[_TRANSITIONS]].reshape(-1, 3)
+        self.memory = _addresses(self.nodes, block)
+        self._out = np.empty(OUT_SIZE, np.int32)
         self._table_used = SETTINGS_SIZE
         self._transitions_used = 0
-        self._pack()
-        self.node(NIL, 0, 0, 0, 0)
 
     # --- states ----------------------------------------------------------------------------------------------------
 
@@ -98,7 +101,7 @@ class MachineMemory:
         at = self._table_used
         while at + len(data) > len(self.table):
             self.table = doubled(self.table, 0)
-            self._pack()
+            self.moved(_TABLE, self.table)
         self.table[at : at + len(data)] = data
         self._table_used = at + len(data)
         return at
@@ -107,7 +110,8 @@ class MachineMemory:
         if 2 * self._transitions_used >= len(self.transitions):
             old = self.transitions[self.transitions[:, 0] >= 0]
             self.transitions = np.full((2 * len(self.transitions), 3), -1, np.int32)
-            self._pack()
+            self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
+            self.moved(_TRANSITIONS, self.transitions)
             for f, o, offset in old.tolist():
                 entries.add_transition(self.memory, f, o, offset)
         entries.add_transition(self.memory, frame, outcome, at)
@@ -118,21 +122,54 @@ class MachineMemory:
             raise LimitError(f"the constraint needs more than {self.limits.max_nodes} nodes (max_nodes)")
         self.nodes = doubled(self.nodes, 0)
         self.buckets = np.full(len(self.nodes) // 4, -1, np.int32)
-        self._pack()
+        self.header[H_NODE_CAPACITY], self.header[H_BUCKET_MASK] = len(self.nodes), len(self.buckets) - 1
+        self.moved(_NODES, self.nodes)
+        self.moved(_BUCKETS, self.buckets)
         entries.rehash_nodes(self.memory)
 
-    def _pack(self) -> None:
-        """Tells the kernels where the arrays are now."""
-        self.header[H_NODE_CAPACITY] = len(self.nodes)
-        self.header[H_BUCKET_MASK] = len(self.buckets) - 1
-        self.header[H_TRANSITION_MASK] = len(self.transitions) - 1
-        self._arrays = (self.nodes, self.buckets, STORE.rows, self.table, self.values, self.frames, self.transitions, self.header)
-        self.memory = np.array([a.ctypes.data for a in self._arrays], np.int64)
+    def moved(self, place: int, array: np.ndarray) -> None:
+        """Tells the kernels where an array is now."""
+        memory = self.memory.copy()
+        memory[place] = array.ctypes.data
+        self.memory = memory
 
     @property
     def num_nodes(self) -> int:
         """Nodes made so far."""
         return int(self.header[H_NODES])
+
+
+# The arrays in the order in which kernels find them, with how many numbers they have at first. All but nodes and rows begin as parts of
+# one block: it is copied faster than six arrays are made.
+_NODES, _BUCKETS, _ROWS, _TABLE, VALUES, FRAMES, _TRANSITIONS, _HEADER = range(8)
+_FIRST_NODES, _FIRST_BUCKETS, _FIRST_TRANSITIONS = 1 << 14, 1 << 10, 64
+_LENGTHS = (0, _FIRST_BUCKETS, 0, 1 << 10, 64, 64, 3 * _FIRST_TRANSITIONS, HEADER_SIZE)
+_STARTS = (0, *accumulate(_LENGTHS))
+_PARTS = tuple(slice(start, stop) for start, stop in pairwise(_STARTS))
+_ROWS_ADDRESS = STORE.rows.ctypes.data  # they never move
+_OFFSETS = np.array(_STARTS[:-1], np.int64) * np.dtype(np.int32).itemsize
+
+
+def _addresses(nodes: np.ndarray, block: np.ndarray) -> np.ndarray:
+    memory = _OFFSETS + block.ctypes.data
+    memory[_NODES] = nodes.ctypes.data
+    memory[_ROWS] = _ROWS_ADDRESS
+    return memory
+
+
+def _first_arrays() -> tuple[np.ndarray, np.ndarray]:
+    """The one node and the block of an automaton that has nothing but NIL."""
+    nodes, block = np.zeros((1, NODE), np.int32), np.zeros(_STARTS[-1], np.int32)
+    for part in (_BUCKETS, VALUES, FRAMES, _TRANSITIONS):
+        block[_PARTS[part]] = -1
+    header = block[_PARTS[_HEADER]]
+    header[H_NODE_CAPACITY], header[H_BUCKET_MASK], header[H_TRANSITION_MASK] = _FIRST_NODES, _FIRST_BUCKETS - 1, _FIRST_TRANSITIONS - 1
+    header[H_STEP : H_STEP + 2], header[H_EITHER : H_EITHER + 2] = address_of(step), address_of(either)
+    entries.intern_node(_addresses(nodes, block), NIL, 0, 0, 0, 0)
+    return nodes, block
+
+
+_FIRST_NODE, _FIRST_BLOCK = _first_arrays()
 
 
 def doubled(array: np.ndarray, fill: int) -> np.ndarray:

@@ -7,6 +7,7 @@ import json
 from typing import Any, NoReturn
 
 from ... import __version__
+from ..tools.names import ALIASES, FORMAT_NAMES
 
 _CONSTRAINT_EXAMPLES = """\
 examples:
@@ -92,8 +93,9 @@ def _serve(commands: Any) -> None:
     parser.add_argument(
         "--tool-call-format",
         "--tool-call-parser",
-        choices=("hermes", "llama3_json", "pythonic", "mistral", "function", "json"),
-        help="how the model writes tool calls (what its chat template uses)",
+        choices=(*FORMAT_NAMES, *ALIASES),
+        metavar="NAME",
+        help="how the model writes tool calls, such as hermes or qwen3_coder (what its chat template uses)",
     )
     _add_reasoning_parser(parser)
     parser.add_argument("--max-request-bytes", type=_positive, default=8 << 20, metavar="N", help="largest request body (%(default)s)")

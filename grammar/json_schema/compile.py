@@ -20,6 +20,7 @@ from .arrays import ArrayFrames, array_needs, uniqueness
 from .check import Finding, check
 from .document import Scope
 from .expand import Expander
+from .extent import Extent
 from .keys import Keys
 from .names import Names
 from .nodes import Node, pointer_of
@@ -30,7 +31,7 @@ from .pointers import ROOT, Pointer
 from .questions import TextQuestion, ValueQuestion
 from .reading import Readings
 from .scalars import WORDS, Alternatives, NonzeroNumber, PlainDigits, TidyIntegers
-from .shapes import ALL_NUMBERS, ArrayShape, Numbers, ObjectShape, StringSet
+from .shapes import ALL_NUMBERS, NO_NUMBERS, NO_STRING, ArrayShape, Numbers, ObjectShape, StringSet
 from .values import Value, numbers_unlike, spelt
 
 Json = Any
@@ -50,13 +51,19 @@ class SchemaCompiler:
         expander.renewing = True
         self.machine: Machine = weakref.proxy(machine)
         self._any_order = any_order
-        self.extent = self.expander.extent
-        self._readings = Readings(self.machine, self.extent.values)
         self._values: dict[tuple[Node, tuple[Value, ...]], int] = {}
         self._distinct: dict[Node, int] = {}
         self._arrays: dict[tuple[ArrayShape, bool], ArrayFrames] = {}
         self._objects: dict[tuple[ObjectShape, tuple[str, ...]], ObjectFrames] = {}
         self._matched: dict[Language, dict[Value, bool]] = {}
+
+    @property
+    def extent(self) -> Extent:
+        return self.expander.extent
+
+    @cached_property
+    def _readings(self) -> Readings:
+        return Readings(self.machine, self.extent.values)
 
     def start(self) -> int:
         """State before the document. Raises what `root_value` raises."""
@@ -145,8 +152,10 @@ class SchemaCompiler:
         targets: dict[int, int] = {}
         counted: tuple[int, int | None] | None = None
         distinct_string: int | None = None
-        strings = self._strings_in(shapes.string, unlike)
-        if strings:
+        strings = self._strings_in(shapes.string, unlike) if unlike else []
+        if shapes.string is NO_STRING:
+            pass
+        elif strings:
             tidy = shapes.string.language is not None and not self._any_order
             distinct_string = self._distinct_string_row(shapes.string, tidy=tidy)
         elif shapes.string.language is None and not shapes.string.is_all:
@@ -154,7 +163,9 @@ class SchemaCompiler:
         elif expander.has_string(shapes.string):
             targets[0x22] = self._string_row(shapes.string)
         numbers = [value for value in unlike if value.kind == "number"]
-        if numbers and shapes.number == ALL_NUMBERS:
+        if shapes.number is NO_NUMBERS:
+            pass
+        elif numbers and shapes.number == ALL_NUMBERS:
             # whatever is begun can go on to infinitely many numbers, zero apart: whether it may end is asked where it does
             has_zero = self.extent.values.number("0") in numbers
             self._begin(targets, self._nonzero_row if has_zero else self._numbers_row(ALL_NUMBERS))
@@ -164,11 +175,14 @@ class SchemaCompiler:
                 self._begin(targets, self._numbers_row(number))
         for word in shapes.literals - {value.kind for value in unlike}:
             self._begin(targets, self._word_row(word))
+        # the only shape of what has a value has one
+        sole = len(shapes.arrays) + len(shapes.objects) == 1 and not targets and counted is None and distinct_string is None
+        sole = sole and expander.inhabited(node)
         return ValueParts(
             self.machine.scalar_row(targets) if targets else None,
             counted,
-            self._starts_of_objects(shapes.objects, tuple(value for value in unlike if value.kind == "object")),
-            self._starts_of_arrays(shapes.arrays, tuple(value for value in unlike if value.kind == "array")),
+            self._starts_of_objects(shapes.objects, tuple(value for value in unlike if value.kind == "object"), sole=sole),
+            self._starts_of_arrays(shapes.arrays, tuple(value for value in unlike if value.kind == "array"), sole=sole),
             distinct_string,
             unlike=self.machine.text_list(strings) if distinct_string is not None else None,
         )
@@ -186,27 +200,27 @@ class SchemaCompiler:
                     texts.append(spelt(value))
         return texts
 
-    def _starts_of_objects(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...]) -> list[int]:
+    def _starts_of_objects(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...], *, sole: bool) -> list[int]:
         frames: list[int] = []
         for shape in shapes:
-            if self._has_value(objects=shape):
+            if sole or self._has_value(objects=shape):
                 one = self._object(shape, rivals)
                 if one.differs(rivals):
                     frames.append(one.start(rivals))
         return frames
 
-    def _starts_of_arrays(self, shapes: Sequence[ArrayShape], rivals: tuple[Value, ...]) -> list[int]:
+    def _starts_of_arrays(self, shapes: Sequence[ArrayShape], rivals: tuple[Value, ...], *, sole: bool) -> list[int]:
         frames: list[int] = []
         for shape in shapes:
-            if self._has_value(arrays=shape):
+            if sole or self._has_value(arrays=shape):
                 one = self.array_frames(shape, by_value=bool(rivals))
                 if one.differs(rivals):
                     frames.append(~one.start(rivals) if one.kind.is_recorded else one.start(rivals))
         return frames
 
     def _begin(self, targets: dict[int, int], row: int) -> None:
-        line = self.machine.row_targets(row)
-        targets.update((byte, int(line[byte])) for byte in range(0x21, 0x7F) if line[byte] != DEAD)
+        line = self.machine.row_targets(row)[0x21:0x7F].tolist()
+        targets.update([(byte, target) for byte, target in enumerate(line, 0x21) if target != DEAD])
 
     def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
         needs = (

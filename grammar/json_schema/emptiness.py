@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..limits import Limits
 from ..regex import Language
-from .evaluation import Kind
-from .keywords import ANNOTATIONS
-from .nodes import Node, Place, pointer_of
+from .keywords import IN_PLACE, KNOWN, REFERENCES
+from .nodes import Node, Or, Place, pointer_of
+from .plain_values import is_plainly_inhabited
 from .shapes import NO_STRING, ArrayShape, ObjectShape, Shapes, StringSet
 
 if TYPE_CHECKING:
@@ -36,10 +36,15 @@ class Emptiness:
         known = self._inhabited.get(node)
         if known is not None:
             return known
-        if isinstance(node, Place) and _plainly_inhabited(node.schema):
+        if _is_plain(node):
+            self._inhabited[node] = True
             return True
-        rules: dict[Node, list[list[Node]]] = {}  # node -> alternatives, each the nodes it needs
-        stack = [node]
+        ways = self._ways(node)
+        if [] in ways:
+            self._inhabited[node] = True
+            return True
+        rules = {node: ways}  # node -> alternatives, each the nodes it needs
+        stack = [need for way in ways for need in way]
         while stack:
             current = stack.pop()
             if current in rules or current in self._inhabited:
@@ -78,6 +83,16 @@ class Emptiness:
             self._inhabited[node] = node in true
 
     def _ways(self, node: Node) -> list[list[Node]]:
+        """Alternatives of nodes that must be inhabited for the node to be."""
+        if isinstance(node, Or):
+            return [[]] if any(map(_is_plain, node.parts)) else [[part] for part in node.parts]
+        if isinstance(node, Place):
+            if is_plainly_inhabited(node.schema):
+                return [[]]
+            if _ASSERTING.isdisjoint(node.schema):
+                applied = self._expander.applied(node)
+                if len(applied) == 1:
+                    return [[applied[0]]]
         shapes = self._expander.expand(node)
         if self.has_scalar(shapes):
             return [[]]
@@ -117,6 +132,13 @@ class Emptiness:
         return tuple(self._expander.nodes.constant(v, pointer_of(node)) for v in values) if len(values) <= cap else None
 
 
+_ASSERTING = KNOWN - {*REFERENCES, *IN_PLACE}
+
+
+def _is_plain(node: Node) -> bool:
+    return isinstance(node, Place) and is_plainly_inhabited(node.schema)
+
+
 _LITERAL_VALUES = {"null": None, "true": True, "false": False}
 
 
@@ -134,56 +156,3 @@ def members(language: Language, cap: int, limits: Limits) -> list[str] | None:
         for lo, hi, target in automaton.edges(q):
             stack.extend((target, text + chr(c)) for c in range(lo, hi + 1))
     return sorted(found)
-
-
-def _plainly_inhabited(schema: Mapping[str, Json]) -> bool:
-    """True only if the schema admits a value for a reason that needs no expansion: the common schemas of members that are optional, or
-    required and of the same kind."""
-    stack: list[Json] = [schema]
-    for _ in range(_MAX_PLAIN):
-        if not stack:
-            return True
-        needed = stack.pop()
-        if needed is True:
-            continue
-        required = _plainly_required(needed) if isinstance(needed, Mapping) else None
-        if required is None:
-            return False
-        stack += required
-    return False
-
-
-def _plainly_required(schema: Mapping[str, Json]) -> list[Json] | None:
-    """Schemas that need a value for this one to have one; None where that takes more than a look."""
-    for keyword in schema:
-        if keyword not in _HARMLESS and keyword not in ANNOTATIONS:
-            return None
-    if "enum" in schema:
-        alone = all(keyword in ("enum", "type") or keyword in ANNOTATIONS for keyword in schema)
-        plain = schema.get("type", "string") == "string" and any(isinstance(v, str) and _is_text(v) for v in schema["enum"])
-        return [] if alone and plain else None
-    required = schema.get("required", [])
-    if not required:
-        return []
-    properties = schema.get("properties", {})
-    if not isinstance(required, list) or not isinstance(properties, Mapping) or any(keyword in schema for keyword in _ON_ANY_NAME):
-        return None
-    if not all(isinstance(name, str) and _is_text(name) for name in required):
-        return None
-    return [properties[name] if name in properties else schema.get("additionalProperties", True) for name in required]
-
-
-_MAX_PLAIN = 100  # schemas looked at; what needs more is decided by expansion
-_ON_ANY_NAME = ("patternProperties", "unevaluatedProperties")  # may say something of a property that is declared, or evaluated elsewhere
-# keywords that leave the empty object, the empty array or some scalar of every type, if what is required has a value
-_HARMLESS = frozenset(
-    (
-        "type", "properties", "required", "patternProperties", "additionalProperties", "items", "enum", "nullable", "maxLength",
-        *(k.value for k in Kind),
-    )
-)  # fmt: skip
-
-
-def _is_text(string: str) -> bool:
-    """Whether a string has no lone surrogate, which no text spells."""
-    return string.isascii() or not any("\ud800" <= char <= "\udfff" for char in string)

@@ -23,6 +23,7 @@ from .document import Document
 from .emptiness import Emptiness
 from .evaluation import Evaluated, Evaluation, Kind
 from .interior import Interior
+from .keywords import IN_PLACE, REFERENCES
 from .nodes import EVERYTHING, NOTHING, And, Asserted, Constant, Everything, Node, Nodes, Not, One, Or, Place, Sole, pointer_of
 from .numbers import NumberSet
 from .outline import Kinds, Outlines, Scalars
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 Json = Any
 
 _NODES_PER_LEVEL = 4  # expressions that one level of a schema is at most made of
+# keywords that speak of the same value, or of what only other nodes tell
+_NEEDING = frozenset((*REFERENCES, *IN_PLACE, "propertyNames", *(kind.value for kind in Kind)))
 _PLACE_PRICE = 10  # steps for a place of a conjunction
 
 
@@ -65,7 +68,7 @@ class Expander:
         self.limits = limits
         self.steps = Steps(limits)
         self.nodes = Nodes()
-        self.outlines = Outlines(self.nodes, self._inside, self._applied, self.steps)
+        self.outlines = Outlines(self.nodes, self._inside, self.applied, self.steps)
         self._algebra = Algebra(self.nodes, self.outlines, self.steps)
         self._assertions = Assertions(self.nodes, self._algebra, self.steps)
         self._evaluation = Evaluation(self.nodes, self._inside, self._overlap)
@@ -113,6 +116,9 @@ class Expander:
             raise _circular(node)
         if self.renewing and not self._open:
             self.steps.renew()
+        alone = self._alone(node)
+        if alone is not None:
+            return alone
         opened = {node}
         self._open.add(node)
         try:
@@ -143,7 +149,7 @@ class Expander:
                 continue
             except GrammarError as error:
                 raise error.at(pointer_of(current)) from error
-            answer = self._shapes.get(wanted)
+            answer = self._shapes.get(wanted) or self._alone(wanted)
             if answer is None:
                 if wanted in self._open:
                     loop = _Loop(wanted)
@@ -158,6 +164,18 @@ class Expander:
             raise _circular(loop.node)
         assert answer is not None
         return answer
+
+    def _alone(self, node: Node) -> Shapes | None:
+        """The shapes of a place whose keywords need no other node; None of any other node."""
+        place = node.place if isinstance(node, Asserted) else node
+        if not isinstance(place, Place) or not _NEEDING.isdisjoint(place.schema):
+            return None
+        self.steps.spend(_PLACE_PRICE)
+        try:
+            shapes = self._shapes[node] = self._assertions.alone(self._inside(place))
+        except GrammarError as error:
+            raise error.at(place.pointer) from error
+        return shapes
 
     def _start(self, node: Node) -> Step:
         if isinstance(node, Asserted):
@@ -200,7 +218,7 @@ class Expander:
             inside = self._interiors[place] = Interior.of(place, self.document, self.nodes)
         return inside
 
-    def _applied(self, place: Place) -> tuple[Node, ...]:
+    def applied(self, place: Place) -> tuple[Node, ...]:
         """What the in-place applicators of a place mean."""
         applied = self._meanings.get(place)
         if applied is None:
@@ -216,7 +234,7 @@ class Expander:
         for factor in self._factors(parts):
             if isinstance(factor, One | Sole):
                 late.append(factor)
-            elif isinstance(factor, Asserted | Constant):
+            elif isinstance(factor, Asserted | Constant) or (isinstance(factor, Place) and _NEEDING.isdisjoint(factor.schema)):
                 shapes = intersect(shapes, (yield factor))
             else:
                 wide.append((yield factor))
@@ -245,12 +263,14 @@ class Expander:
                 stack.extend((part, False) for part in reversed(node.parts))
             elif isinstance(node, Not) and isinstance(node.part, Or):
                 stack.extend((self.nodes.negation(part), False) for part in reversed(node.part.parts))
+            elif isinstance(node, Place) and _NEEDING.isdisjoint(node.schema):
+                factors[node] = None
             elif isinstance(node, Place) and not _closed_kinds(self._inside(node)):
                 self.steps.spend(_PLACE_PRICE)
                 factors[self.nodes.asserted(node)] = None
                 path.add(node)
                 stack.append((node, True))
-                stack.extend((part, False) for part in reversed(self._applied(node)))
+                stack.extend((part, False) for part in reversed(self.applied(node)))
             elif node is not EVERYTHING:
                 factors[node] = None
         return list(factors)
@@ -260,7 +280,7 @@ class Expander:
     def _closed_place(self, place: Place) -> Step:
         """A place that says something about unevaluated members or items."""
         inside = self._inside(place)
-        shapes = yield from self._conjunction((self.nodes.asserted(place), *self._applied(place)))
+        shapes = yield from self._conjunction((self.nodes.asserted(place), *self.applied(place)))
         for kind in _closed_kinds(inside):
             closed: list[Shapes] = []
             for way in (yield from self._evaluation.ways(place, kind)):
@@ -320,7 +340,7 @@ class Expander:
     def _not_place(self, place: Place) -> Step:
         inside, algebra = self._inside(place), self._algebra
         outside = [algebra.complement(asserted) for asserted in (yield from self._assertions.each(inside))]
-        outside.append((yield from self._none_of_all(self._applied(place))))
+        outside.append((yield from self._none_of_all(self.applied(place))))
         for kind in _closed_kinds(inside):
             open_ways = _only(kind, ALL_SHAPES)
             for way in (yield from self._evaluation.ways(place, kind)):

@@ -13,7 +13,7 @@ from .pointers import Pointer
 Json = Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class Interior:
     """Keywords of one place and the surroundings that give them their meaning.
 
@@ -63,11 +63,13 @@ class Interior:
 
     def listed(self, keyword: str) -> tuple[Node, ...]:
         """The places of the subschemas that a keyword lists."""
-        return tuple(self.at(s, keyword, i) for i, s in enumerate(self.schema.get(keyword, ())))
+        place, inner, base, scope = self.nodes.place, Pointer(self.pointer, keyword), self.base, self.scope
+        return tuple([place(s, base, Pointer(inner, str(i)), scope) for i, s in enumerate(self.schema.get(keyword, ()))])
 
     def named(self, keyword: str) -> dict[str, Node]:
         """The places of the subschemas that a keyword names."""
-        return {name: self.at(s, keyword, name) for name, s in self.schema.get(keyword, {}).items()}
+        place, inner, base, scope = self.nodes.place, Pointer(self.pointer, keyword), self.base, self.scope
+        return {name: place(s, base, Pointer(inner, name), scope) for name, s in self.schema.get(keyword, {}).items()}
 
     def follow(self, keyword: str) -> Node:
         """The place a reference keyword leads to."""

@@ -72,8 +72,10 @@ class Names:
     def _value_of(self, name: str) -> Node:
         if self._shape.names is not None and not self._shape.names.matches(name):
             return NOTHING
-        if any("\ud800" <= char <= "\udfff" for char in name):
+        if not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name):
             return NOTHING  # no text can hold it
+        if len(self._shape.members) == 1 and not self._shape.members[0].patterns:
+            return self._shape.members[0].known(name)
         parts: list[Node] = []
         for m in self._shape.members:
             matched = [node for language, node in m.patterns if language.matches(name)]
@@ -180,7 +182,8 @@ class Names:
     def usable(self) -> int:
         """Names that may have a value; required ones do, else the shape itself has none."""
         required, inhabited = frozenset(self._shape.required), self._expander.inhabited
-        return self.bits(name for name in self.sorted if name in required or inhabited(self.node(name)))
+        digits = ["1" if name in required or inhabited(self.node(name)) else "0" for name in reversed(self.sorted)]
+        return int("".join(digits) or "0", 2)
 
     # --- witnesses -------------------------------------------------------------------------------------------------
 

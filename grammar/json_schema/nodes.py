@@ -18,9 +18,9 @@ from .pointers import ROOT, Pointer
 Json = Any
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Node:
-    """Base of expressions. Interned: identity is equality.
+    """Base of expressions. Interned: identity is equality. Never changed (not frozen, since making one would take twice as long).
 
     Attributes:
         serial: counts the expressions of a grammar, so that what is made of them does not depend on hashes.
@@ -29,17 +29,17 @@ class Node:
     serial: int = field(default=0, kw_only=True)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Everything(Node):
     pass
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Nothing(Node):
     pass
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Place(Node):
     """A schema object inside a document.
 
@@ -56,14 +56,14 @@ class Place(Node):
     scope: Scope
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Asserted(Node):
     """What the assertions of a place say, without its in-place applicators (`allOf`, `$ref`, `if` ...)."""
 
     place: Place
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Constant(Node):
     """One JSON value."""
 
@@ -71,26 +71,26 @@ class Constant(Node):
     pointer: Pointer
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class And(Node):
     """All of the parts, in the order of their serials."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Or(Node):
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class One(Node):
     """Exactly one of the parts."""
 
     parts: tuple[Node, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Sole(Node):
     """The part and none of the others: one way to be in `One`."""
 
@@ -98,7 +98,7 @@ class Sole(Node):
     others: tuple[Node, ...]
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class Not(Node):
     part: Node
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..lowering import Lowering
 from ..machine_layout import CLASS_BASE, OBJECT_AFTER
 from ..machine_parts import ObjectFrame, Transition
 from ..regex import Language
@@ -95,10 +97,19 @@ class ObjectFrames:
         others = self._compiler.other_keys(self._tidy) if live else None
         if not names:
             return _KeyStart(others, None)
-        keys = Keys(names, [Language.anything().automaton(limits)] if live else [])
-        lowering = machine.lower(keys, json=True, tidy=self._tidy, keys=keys)
-        trie = machine.new_names(names, tidy=self._tidy, escapes=lambda lo, hi, depth: lowering.escape(keys.within(lo, hi, depth)))
-        return _KeyStart(others, trie)
+        return _KeyStart(others, machine.new_names(names, tidy=self._tidy, escapes=self._escapes))
+
+    def _escapes(self, lo: int, hi: int, depth: int) -> int:
+        """Row after a backslash behind the first `depth` characters of the declared names [lo, hi)."""
+        keys, lowering = self._escaped
+        return lowering.escape(keys.within(lo, hi, depth))
+
+    @cached_property
+    def _escaped(self) -> tuple[Keys, Lowering]:
+        """The names in every spelling."""
+        limits = self._compiler.expander.limits
+        keys = Keys(self.names.sorted, [Language.anything().automaton(limits)] if self.names.live_classes else [])
+        return keys, self._compiler.machine.lower(keys, json=True, tidy=self._tidy, keys=keys)
 
     def start(self, rivals: Rivals = ()) -> int:
         return self.frame(self._start(rivals))

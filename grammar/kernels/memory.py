@@ -18,6 +18,9 @@ u1_1 = types.Array(types.uint8, 1, "C", readonly=True)
 # 0.2 us, unpacking eight of them 2 us.
 MEMORY = types.Array(types.int64, 1, "C")
 P = types.CPointer(types.int32)
+BYTES = types.CPointer(types.uint8)
+SHORTS = types.CPointer(types.int16)
+LONGS = types.CPointer(types.int64)
 
 
 def _pointer(_typing, array):
@@ -29,17 +32,23 @@ def _pointer(_typing, array):
     return types.CPointer(array.dtype)(array), codegen
 
 
-def _at_address(_typing, address):
-    """The int32 array at an address."""
+def _array_at(kind: Any) -> Any:
+    """Makes of an address the array of `kind` that lies there."""
 
-    def codegen(context, builder, signature, args):
-        return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+    def at(_typing, address):
+        def codegen(context, builder, signature, args):
+            return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
 
-    return P(address), codegen
+        return types.CPointer(kind)(address), codegen
+
+    return intrinsic(at)
 
 
 pointer: Any = intrinsic(_pointer)
-at_address: Any = intrinsic(_at_address)
+at_address = _array_at(types.int32)
+bytes_at = _array_at(types.uint8)
+shorts_at = _array_at(types.int16)
+longs_at = _array_at(types.int64)
 
 
 @kernel(types.UniTuple(P, 8)(MEMORY))

@@ -59,8 +59,11 @@ TABLES: dict[str, tuple[list[str], list[str]]] = {
         ["a", "@b", "a＠b", "a@", "é" * 33 + "@b", "𝕏" * 17 + "@b", "a@b@c", "a@é-"],
     ),
     "hostname": (
-        ["a", "example.com", "a--b.com", "1host", "x" * 63 + ".org", "A-B.c"],
-        ["", ".", "a.", ".a", "-a", "a-", "a_b", "x" * 64, "xn--X", "ab--c", "a..b", ".".join(["x" * 63] * 4), "é.com"],
+        ["a", "example.com", "a--b.com", "1host", "x" * 63 + ".org", "A-B.c", "xn--zca", "a.xn--4dbc5h", "xn-a", "X-n"],
+        [
+            *("", ".", "a.", ".a", "-a", "a-", "a_b", "x" * 64, "xn--X", "ab--c", "a..b", ".".join(["x" * 63] * 4), "é.com"),
+            *("xn--", "xn--a", "xn--zca-", "xn---zca", "xn--a-", "xn--ls8h", "0a.xn--4dbc5h", "xn--4dbc5h.1", "X" * 64),
+        ],
     ),
     "idn-hostname": (
         [
@@ -176,9 +179,12 @@ def language(name: str) -> Language:
     return found
 
 
-def walk(automaton: CharAutomaton, rng: random.Random, max_length: int) -> str | None:
+def walk(automaton: CharAutomaton, rng: random.Random, max_length: int, prefix: str = "") -> str | None:
     """A random word of the automaton that prefers ASCII; None if it did not end in time."""
     state, text = automaton.start, ""
+    for char in prefix:
+        text += char
+        state = next(target for low, high, target in automaton.edges(state) if low <= ord(char) <= high)
     for _ in range(max_length):
         edges = automaton.edges(state)
         assert edges or automaton.accepting(state), f"dead end after {text!r}"
@@ -189,9 +195,9 @@ def walk(automaton: CharAutomaton, rng: random.Random, max_length: int) -> str |
     return None
 
 
-def walks(name: str, count: int, max_length: int = 300) -> list[str]:
+def walks(name: str, count: int, max_length: int = 300, prefix: str = "") -> list[str]:
     automaton, rng = language(name).automaton(Limits()), random.Random(name)
-    return [text for text in (walk(automaton, rng, max_length) for _ in range(count)) if text is not None]
+    return [text for text in (walk(automaton, rng, max_length, prefix) for _ in range(count)) if text is not None]
 
 
 def test_every_format_has_a_table() -> None:
@@ -270,6 +276,31 @@ def _is_address(kind: type[ipaddress.IPv4Address] | type[ipaddress.IPv6Address],
 def test_idn_hostnames_are_valid_for_an_independent_encoder() -> None:
     for text in walks("idn-hostname", 60, max_length=80):
         assert len(idna.encode(text)) <= 253
+
+
+def test_a_labels_are_those_of_an_independent_decoder() -> None:
+    accepted = walks("hostname", 30, max_length=100, prefix="xn--")
+    assert len(accepted) > 10
+    for text in accepted:
+        idna.decode(text, strict=True)
+
+
+@given(st.lists(st.sampled_from("abאבا٠۰اבल·l一ー・한字ȩ́-1ß"), min_size=1, max_size=9).map("".join))
+def test_a_labels_of_short_labels(text: str) -> None:
+    form = "xn--" + text.encode("punycode").decode()
+    try:
+        expected = idna.ulabel(form) == text
+    except (idna.IDNAError, UnicodeError):
+        expected = False
+    assert language("hostname").matches(form) == expected
+
+
+def test_a_labels_can_be_bounded_and_excluded() -> None:
+    short = language("hostname") & Language.length(0, 12)
+    assert short.matches("xn--4dbc5h") and short.matches("xn--4dbc5h.a") and not short.matches("xn--4dbc5h.ab")
+    assert all(walk(short.automaton(Limits()), random.Random(k), 13, "xn--") for k in range(20))
+    others = ~language("hostname")
+    assert not others.matches("xn--4dbc5h") and others.matches("xn--5db1e") and others.matches("xn--4dbc5h.")
 
 
 def test_characters_of_idn_hostnames_are_valid_for_an_independent_encoder() -> None:

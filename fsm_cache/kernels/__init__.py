@@ -1,0 +1,1 @@
+"""Masks, in numba. Each function has an explicit signature; what needs Python interrupts it with a code."""

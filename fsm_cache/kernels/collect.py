@@ -1,0 +1,449 @@
+"""One mask: shared rows, and ids of the tokens that they lack.
+
+A mask is made by tasks on a stack, so that what needs Python can be interrupted and taken up again.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from ...grammar.kernel_cache import kernel
+from ...grammar.kernels.memory import LONGS, MEMORY, P, addresses, ask, at_address, bytes_at, i4, longs_at, pointer, shorts_at
+from ...grammar.kernels.step import MAY_END as ENDS_FOUND
+from ...grammar.kernels.step import look_ahead
+from ...grammar.kernels.unions import MAX_MEMBERS
+from ...grammar.machine_layout import NIL, NODE, PARENT, A
+from .book import closing_slot, leaf_slot
+from .classify import (
+    ARRAY,
+    AT_VALUE,
+    BEGINS,
+    ENDS,
+    EXIT,
+    IN_LEAF,
+    LACK,
+    LEAF_ROW,
+    MEMBERS,
+    NAMED,
+    OBJECT,
+    QUOTE,
+    REST,
+    ROOM,
+    SPACE,
+    STRING,
+    TIDY,
+    WALK,
+    WAY,
+    classify,
+)
+from .kit import (
+    ASKED_A,
+    ASKED_B,
+    BASES,
+    BOOK_ARENA,
+    BOOK_ARENA_SIZE,
+    BOOK_ARENA_USED,
+    BOOK_CLOSINGS,
+    BOOK_CLOSINGS_MASK,
+    BOOK_LEAVES,
+    BOOK_NUM_CLOSINGS,
+    CLOSABLE,
+    CLOSERS,
+    CLOSING,
+    COUNT,
+    DEPTH,
+    DOUBTED,
+    DROPPED,
+    DROPPED_MARKS,
+    EOS,
+    FOUND,
+    INFO,
+    LEAF_BASE,
+    LEAF_CLOSING,
+    LEAF_EXITS,
+    LEAF_IDS,
+    LEAF_NUM_CLOSING,
+    LEAF_NUM_EXITS,
+    LEAF_NUM_IDS,
+    LEAF_TIDY,
+    LENGTHS,
+    LONGEST,
+    MAIN,
+    MARK,
+    MAY_END,
+    NUM_BASES,
+    NUM_CLOSERS,
+    NUM_EOS,
+    NUM_SEEN,
+    OUT,
+    PATH,
+    PLAIN,
+    POSITION,
+    SEEN,
+    STATE,
+    STATUS,
+    STRINGS,
+    SUFFIXES,
+    TASKS,
+    TRIE_FIRST,
+    TRIE_LENGTH,
+    TRIE_ORDER,
+    TRIE_TOKENS,
+    VOCABULARY,
+)
+from .walk import walk
+
+# Tasks: what is to be done, and up to four ints.
+TASK = 5
+MAX_TASKS = 4 * MAX_MEMBERS
+VISIT = 0  # add the tokens of a node. a: node
+READ = 1  # walk. a: trie, b: first node, c: end, d: state, NIL once the walk has begun
+NAMES = 2  # inside a key that is declared or any other. a: tidy, b: state after the quote, c: trie node, d: as READ
+EXIT_WALKS = 3  # add the tokens that end a leaf. a: row, b: next exit, c: what follows the leaf
+KEEP = 4  # keep the tokens found since status[MARK]. a: key of those that close a string
+FINISH = 5  # end tokens
+READ_AT, NAMES_AT = 2, 3  # where these have the trie node at which they go on
+
+# Codes beside those of a step, for Python to serve; what is asked for is in status[ASKED_A], status[ASKED_B].
+NEED_LEAF = -21  # the table of a row
+NEED_PLAIN = -22  # a plain row. tidy, room
+NEED_SPACE = -23  # in the book
+TRY = -24  # tokens that are in doubt after the quote. tidy, state after the quote
+SPILL = -25  # the tokens found as a row
+
+
+@kernel(i4(P, P, P, i4, i4, i4, i4, i4))
+def push_task(tasks, status, header, what, a, b, c, d):
+    """Puts a task on the stack. Answers 0, or a code."""
+    depth = status[DEPTH]
+    if depth >= MAX_TASKS:
+        return ask(header, 0, 0, 0)
+    at = depth * TASK
+    tasks[at], tasks[at + 1], tasks[at + 2], tasks[at + 3], tasks[at + 4] = what, a, b, c, d
+    status[DEPTH] = depth + 1
+    return np.int32(0)
+
+
+@kernel(i4(P, i4, i4, i4))
+def need(status, code, a, b):
+    status[ASKED_A] = a
+    status[ASKED_B] = b
+    return code
+
+
+@kernel(i4(LONGS, LONGS, P, P, P, i4, i4))
+def find_closing(kit, book, tasks, status, header, tidy, after):
+    """Slot of the tokens that close a string and go on from `after`; -1 where tasks have to find them first, or a code below."""
+    key = 2 * after + tidy
+    slot = closing_slot(book, key)
+    if at_address(book[BOOK_CLOSINGS])[slot] >= 0:
+        return np.int32(slot)
+    trie = longs_at(kit[SUFFIXES + tidy])
+    code = push_task(tasks, status, header, np.int32(KEEP), key, 0, 0, 0)
+    if code == 0:
+        code = push_task(tasks, status, header, np.int32(READ), SUFFIXES + tidy, 0, np.int32(trie[TRIE_LENGTH]), after)
+    status[MARK] = status[COUNT]
+    return code if code < 0 else np.int32(-1)
+
+
+@kernel(i4(LONGS, LONGS, P, i4))
+def keep_closing(kit, book, status, key):
+    """Moves the tokens found since status[MARK] into the book. Answers 0, or a code."""
+    if status[DOUBTED]:
+        return need(status, np.int32(TRY), key & 1, key >> 1)
+    count = status[COUNT] - status[MARK]
+    used = book[BOOK_ARENA_USED]
+    if used + count > book[BOOK_ARENA_SIZE] or 2 * book[BOOK_NUM_CLOSINGS] > book[BOOK_CLOSINGS_MASK]:
+        return need(status, np.int32(NEED_SPACE), count, 0)
+    slot = closing_slot(book, key)
+    closings, arena, found = at_address(book[BOOK_CLOSINGS]), at_address(book[BOOK_ARENA]), at_address(kit[FOUND])
+    closings[slot], closings[slot + 1], closings[slot + 2] = key, np.int32(used), count
+    for k in range(count):
+        arena[used + k] = found[status[MARK] + k]
+    book[BOOK_ARENA_USED] = used + count
+    book[BOOK_NUM_CLOSINGS] += 1
+    status[COUNT] = status[MARK]
+    status[MARK] = -1
+    return np.int32(0)
+
+
+@kernel(types.void(LONGS, P, P, types.int64))
+def add_ids(kit, status, ids, number):
+    found = at_address(kit[FOUND])
+    count = status[COUNT]
+    for k in range(number):
+        found[count + k] = ids[k]
+    status[COUNT] = count + np.int32(number)
+
+
+@kernel(types.void(LONGS, P, types.int64))
+def add_base(kit, status, base):
+    bases, number = longs_at(kit[BASES]), status[NUM_BASES]
+    for k in range(number):
+        if bases[k] == base:
+            return
+    bases[number] = base
+    status[NUM_BASES] = number + 1
+
+
+@kernel(types.void(LONGS, P, i4, P, types.int64, i4, i4))
+def add_fitting(kit, status, tidy, ids, number, low, high):
+    """Adds those tokens that have low to high characters and are not dropped."""
+    found, dropped = at_address(kit[FOUND]), bytes_at(kit[DROPPED_MARKS])
+    lengths = shorts_at(longs_at(kit[STRINGS + tidy])[LENGTHS])
+    count = status[COUNT]
+    for k in range(number):
+        token = ids[k]
+        if low <= lengths[token] <= high and dropped[token] == 0:
+            found[count] = token
+            count += 1
+    status[COUNT] = count
+
+
+@kernel(types.void(LONGS, P, P, types.int64, P, types.int64))
+def add_common(kit, status, ids, number, allowed, num_allowed):
+    """Adds those of `ids` that are in `allowed`."""
+    found, marks = at_address(kit[FOUND]), bytes_at(kit[DROPPED_MARKS])
+    count = status[COUNT]
+    for k in range(num_allowed):
+        marks[allowed[k]] = 1
+    for k in range(number):
+        if marks[ids[k]]:
+            found[count] = ids[k]
+            count += 1
+    for k in range(num_allowed):
+        marks[allowed[k]] = 0
+    status[COUNT] = count
+
+
+@kernel(types.int64(LONGS, P, i4, i4))
+def plain_row(kit, status, tidy, room):
+    """Address of the row of tokens that stay inside a string, with at most `room` characters (-1: any number), 0 if it is not made."""
+    strings = longs_at(kit[STRINGS + tidy])
+    longest = np.int32(strings[LONGEST])
+    room = longest if room < 0 else min(room, longest)
+    status[ASKED_A], status[ASKED_B] = tidy, room
+    return longs_at(strings[PLAIN])[room]
+
+
+@kernel(i4(LONGS, LONGS, P, P, P, P))
+def add_string(kit, book, tasks, status, header, info):
+    """The tokens inside any string. Answers 1 once they are added, 0 where other tasks come first, or a code."""
+    tidy, room, lack, after = info[TIDY], info[ROOM], info[LACK], info[EXIT]
+    base = plain_row(kit, status, tidy, room)
+    if base == 0:
+        return np.int32(NEED_PLAIN)
+    slot = find_closing(kit, book, tasks, status, header, tidy, after)
+    if slot < 0:
+        return np.int32(0) if slot == -1 else slot
+    closings = at_address(book[BOOK_CLOSINGS])
+    ids, number = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1])), np.int64(closings[slot + 2])
+    strings = longs_at(kit[STRINGS + tidy])
+    if room < 0 and lack == 0:
+        add_base(kit, status, strings[CLOSABLE])
+        add_ids(kit, status, ids, number)
+    else:
+        high = room if room >= 0 else np.int32(strings[LONGEST])
+        add_base(kit, status, base)
+        add_fitting(kit, status, tidy, at_address(strings[CLOSERS]), strings[NUM_CLOSERS], lack, high)
+        add_fitting(kit, status, tidy, ids, number, lack, high)
+    return np.int32(1)
+
+
+@kernel(types.void(LONGS, LONGS, P, i4, i4))
+def add_names(kit, book, status, tidy, after):
+    """What may follow inside a key that is declared or any other, once the tokens that end a declared one are known."""
+    strings = longs_at(kit[STRINGS + tidy])
+    slot = closing_slot(book, 2 * after + tidy)
+    closings = at_address(book[BOOK_CLOSINGS])
+    ids, number = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1])), np.int64(closings[slot + 2])
+    if status[DROPPED] == 0:
+        add_base(kit, status, strings[CLOSABLE])
+        add_ids(kit, status, ids, number)
+        return
+    longest = np.int32(strings[LONGEST])
+    add_base(kit, status, longs_at(strings[PLAIN])[longest])
+    add_fitting(kit, status, tidy, at_address(strings[CLOSERS]), strings[NUM_CLOSERS], 0, longest)
+    add_fitting(kit, status, tidy, ids, number, 0, longest)
+    trie, dropped = longs_at(kit[CLOSING + tidy]), bytes_at(kit[DROPPED_MARKS])
+    order = at_address(trie[TRIE_ORDER])
+    for k in range(trie[TRIE_TOKENS]):
+        dropped[order[k]] = 0
+
+
+@kernel(i4(LONGS, LONGS, P, P, P, i4, i4))
+def add_leaf(kit, book, tasks, status, header, row, after):
+    """The tokens that a leaf allows, with `after` what follows it. Answers 1 once they are added, 0 where other tasks come first, or a
+    code. Exits are left to a task of their own."""
+    at = leaf_slot(book, row)
+    leaves = longs_at(book[BOOK_LEAVES])
+    if leaves[at] < 0:
+        return need(status, np.int32(NEED_LEAF), row, 0)
+    table = longs_at(leaves[at + 1])
+    slot = np.int32(0)
+    if table[LEAF_NUM_CLOSING] >= 0:
+        slot = find_closing(kit, book, tasks, status, header, np.int32(table[LEAF_TIDY]), after)
+        if slot < 0:
+            return np.int32(0) if slot == -1 else slot
+    if table[LEAF_BASE]:
+        add_base(kit, status, table[LEAF_BASE])
+    add_ids(kit, status, at_address(table[LEAF_IDS]), table[LEAF_NUM_IDS])
+    if table[LEAF_NUM_CLOSING] >= 0:
+        closings = at_address(book[BOOK_CLOSINGS])
+        ids = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1]))
+        add_common(
+            kit, status, ids, np.int64(closings[slot + 2]), at_address(table[LEAF_CLOSING]), table[LEAF_NUM_CLOSING]
+        )  # fmt: skip
+    return np.int32(1)
+
+
+@kernel(i4(LONGS, P, P, P, i4, i4))
+def push_beginnings(kit, tasks, status, header, node, begins):
+    """Walks of the tokens with which a value begins other than a scalar, or after whitespace. Answers 0, or a code."""
+    first = at_address(longs_at(kit[MAIN])[TRIE_FIRST])
+    for kind, byte in ((OBJECT, 123), (ARRAY, 91), (QUOTE, 34), (SPACE, 9), (SPACE, 10), (SPACE, 13), (SPACE, 32)):
+        if begins & kind and first[2 * byte] < first[2 * byte + 1]:
+            code = push_task(tasks, status, header, np.int32(READ), MAIN, first[2 * byte], first[2 * byte + 1], node)
+            if code < 0:
+                return code
+    return np.int32(0)
+
+
+@kernel(types.boolean(P, P, i4))
+def was_visited(seen, status, node):
+    k = 0
+    while k < status[NUM_SEEN] and seen[k] != node:
+        k += 1
+    return k < status[NUM_SEEN]
+
+
+@kernel(i4(P, P, P, P, P, P, P, LONGS, LONGS, P, P, i4, i4))
+def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks, status, node, recorded):
+    """Adds the tokens of a node, the top of the tasks, or leaves other tasks that add them. Answers 0, or a code."""
+    seen, info = at_address(kit[SEEN]), at_address(kit[INFO])
+    if was_visited(seen, status, node):
+        status[DEPTH] -= 1
+        return np.int32(0)
+    code = classify(nodes, buckets, rows, table, values, frames, header, node, info)
+    if code < 0:
+        return code
+    way = info[WAY]
+    if recorded and way in (STRING, NAMED):
+        way = np.int32(REST)
+    elif recorded and way in (IN_LEAF, AT_VALUE):
+        way = np.int32(WALK)
+    base = np.int64(0)
+    done = np.int32(1)
+    if way == STRING:
+        done = add_string(kit, book, tasks, status, header, info)
+    elif way == NAMED:
+        done = find_closing(kit, book, tasks, status, header, info[TIDY], info[EXIT])
+        done = np.int32(1) if done >= 0 else np.int32(0) if done == -1 else done
+    elif way == REST:
+        base = plain_row(kit, status, info[TIDY], info[ROOM])
+        if base == 0:
+            return np.int32(NEED_PLAIN)
+    elif way in (IN_LEAF, AT_VALUE) and info[LEAF_ROW] >= 0:
+        done = add_leaf(kit, book, tasks, status, header, info[LEAF_ROW], info[EXIT])
+    if done <= 0:
+        return done
+    if status[NUM_SEEN] >= MAX_TASKS:
+        return ask(header, 0, 0, 0)
+    seen[status[NUM_SEEN]] = node
+    status[NUM_SEEN] += 1
+    status[DEPTH] -= 1
+    if way == STRING:
+        return np.int32(0)
+    if way == NAMED:
+        return push_task(tasks, status, header, np.int32(NAMES), info[TIDY], info[EXIT], 0, node)
+    if way == REST:
+        add_base(kit, status, base)
+        trie = longs_at(kit[CLOSING + info[TIDY]])
+        return push_task(tasks, status, header, np.int32(READ), CLOSING + info[TIDY], 0, np.int32(trie[TRIE_LENGTH]), node)
+    if way == IN_LEAF:
+        if info[ENDS]:
+            code = push_task(tasks, status, header, np.int32(VISIT), info[EXIT], 0, 0, 0)
+        return push_task(tasks, status, header, np.int32(EXIT_WALKS), info[LEAF_ROW], 0, info[EXIT], 0) if code == 0 else code
+    if way == AT_VALUE:
+        code = push_beginnings(kit, tasks, status, header, node, info[BEGINS])
+        if info[LEAF_ROW] < 0 or code < 0:
+            return code
+        return push_task(tasks, status, header, np.int32(EXIT_WALKS), info[LEAF_ROW], 0, info[EXIT], 0)
+    if way == MEMBERS:
+        while node != NIL and code == 0:
+            code = push_task(tasks, status, header, np.int32(VISIT), nodes[node * NODE + A], 0, 0, 0)
+            node = nodes[node * NODE + PARENT]
+        return code
+    trie = longs_at(kit[MAIN])
+    return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(trie[TRIE_LENGTH]), node)
+
+
+@kernel(i4(MEMORY, types.Array(types.int64, 1, "C"), types.Array(types.int64, 1, "C"), i4, i4))
+def collect(memory, kit_array, book_array, state, recorded):
+    """Finds the tokens of a state: `found[:status[COUNT]]` and the rows `bases[:status[NUM_BASES]]`. Answers 0, or a code to serve;
+    then it goes on with state NIL.
+
+    Args:
+        kit_array, book_array: see `kit`.
+        recorded: the state is inside recorded text: what follows a string or another leaf may depend on it.
+    """
+    nodes, buckets, rows, table, values, frames, transitions, header = addresses(memory)
+    kit, book = pointer(kit_array), pointer(book_array)
+    tasks, status = at_address(kit[TASKS]), at_address(kit[STATUS])
+    path, out, found, dropped = at_address(kit[PATH]), at_address(kit[OUT]), at_address(kit[FOUND]), bytes_at(kit[DROPPED_MARKS])
+    code = np.int32(0)
+    if state != NIL:
+        status[COUNT] = status[DEPTH] = status[NUM_SEEN] = status[NUM_BASES] = status[DOUBTED] = status[MAY_END] = 0
+        status[MARK] = -1
+        status[STATE] = state
+        push_task(tasks, status, header, np.int32(FINISH), 0, 0, 0, 0)
+        push_task(tasks, status, header, np.int32(VISIT), state, 0, 0, 0)
+    while status[DEPTH] > 0:
+        at = (status[DEPTH] - 1) * TASK
+        what, a, b, c, d = tasks[at], tasks[at + 1], tasks[at + 2], tasks[at + 3], tasks[at + 4]
+        if what == VISIT:
+            code = visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks, status, a, recorded)
+        elif what == EXIT_WALKS:
+            leaf = longs_at(longs_at(book[BOOK_LEAVES])[leaf_slot(book, a) + 1])
+            if b >= leaf[LEAF_NUM_EXITS]:
+                status[DEPTH] -= 1
+            else:
+                exits = at_address(leaf[LEAF_EXITS])
+                tasks[at + 2] = b + 1
+                code = push_task(tasks, status, header, np.int32(READ), MAIN, exits[2 * b], exits[2 * b + 1], c)
+        elif what in (READ, NAMES):
+            names = np.int32(what == NAMES)
+            trie = longs_at(kit[CLOSING + a if names else a])
+            start = c if names else b
+            stop = np.int32(trie[TRIE_LENGTH]) if names else c
+            if d != NIL:
+                status[DROPPED] = 0
+            tasks[at + 4] = NIL
+            code = walk(
+                nodes, buckets, rows, table, values, frames, transitions, header, trie, path, out, found, status, dropped,
+                d, start, stop, names,
+            )  # fmt: skip
+            tasks[at + (NAMES_AT if names else READ_AT)] = status[POSITION]
+            if code == 0:
+                if names:
+                    add_names(kit, book, status, a, b)
+                status[DEPTH] -= 1
+        elif what == KEEP:
+            code = keep_closing(kit, book, status, a)
+            if code == 0:
+                status[DEPTH] -= 1
+        else:
+            info = at_address(kit[INFO])
+            code = look_ahead(nodes, buckets, rows, table, values, header, status[STATE], out, info)
+            if code >= 0:
+                code = np.int32(0)
+                status[DEPTH] -= 1
+                status[MAY_END] = info[0] & ENDS_FOUND
+                if status[MAY_END]:
+                    add_ids(kit, status, at_address(kit[EOS]), kit[NUM_EOS])
+        if code < 0:
+            return code
+        if status[COUNT] > kit[VOCABULARY] and status[MARK] < 0:
+            return np.int32(SPILL)
+    return np.int32(0)

@@ -1,0 +1,207 @@
+"""What tokens do inside one leaf."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import types
+
+from ...grammar.kernel_cache import kernel
+from ...grammar.kernels.memory import MEMORY, P, addresses, ask, at_address, i4, i4_1
+from ...grammar.machine_layout import (
+    F_ACCEPT,
+    F_BOUNDARY,
+    F_EXPANDED,
+    F_LOOPS,
+    F_OTHERS,
+    F_RUN,
+    F_TEXT_LOOP,
+    FINAL_ROW,
+    FLAGS,
+    LOOP,
+    NEED_ROW,
+    OTHER,
+    ROW,
+    RUN,
+)
+from ..trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
+from .kit import TRIE_LENGTH
+
+BYTES_1 = types.Array(types.uint8, 1, "C")
+SHORTS_1 = types.Array(types.int16, 1, "C")
+TRIE = types.Array(types.int64, 1, "C")
+
+
+@kernel(types.boolean(P, i4, P, types.int64))
+def row_takes_whole(rows, row, subtrees, i):
+    """Whether everything below trie node `i` leads from `row` back to itself, or is part of a run that begins there."""
+    flags = rows[row * ROW + FLAGS]
+    if flags & F_LOOPS == 0:
+        return False
+    at = i * SUBTREE
+    if flags & F_RUN and subtrees[at + HEIGHT] > rows[row * ROW + RUN]:
+        return False
+    wide = subtrees[at + WIDE]
+    if wide == BROKEN or (wide == TEXT and flags & F_TEXT_LOOP == 0):
+        return False
+    outside = np.int32(0)
+    for w in range(4):
+        outside |= subtrees[at + ASCII + w] & ~rows[row * ROW + LOOP + w]
+    return outside == 0
+
+
+LAZY = -1  # in the path of `scan_leaf`: a row within a run, not made
+
+
+@kernel(types.boolean(P, i4, i4, types.int64))
+def has_byte(rows, row, column, byte):
+    """Whether an ASCII byte is in the set in four words from a column of a row on."""
+    return byte < 128 and (rows[row * ROW + column + (byte >> 5)] >> (byte & 31)) & 1 != 0
+
+
+@kernel(i4(P, P, i4_1, i4))
+def make_path(rows, header, path, depth):
+    """Replaces the LAZY rows of a path down to `depth`, whose bytes stand in its second half. Answers 0 or a code to serve."""
+    half = path.shape[0] // 2
+    d = depth
+    while path[d] == LAZY:
+        d -= 1
+    while d < depth:
+        if rows[path[d] * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, path[d], 0)
+        path[d + 1] = rows[path[d] * ROW + path[half + d]]
+        d += 1
+    if rows[path[d] * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, path[d], 0)
+    return np.int32(0)
+
+
+@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1))
+def scan_leaf(memory, trie, path, found, exits, status):
+    """Appends to `found` the tokens that the leaf in row `path[0]` may begin with or be, and to `exits` the trie nodes, if they have
+    others below, after which it may end. Answers 0 or a code to serve, and goes on where `status` says: trie node, tokens found, exits."""
+    _, _, rows, _, _, _, _, header = addresses(memory)
+    tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
+    half = path.shape[0] // 2
+    i = np.int64(status[0])
+    count, ends = status[1], status[2]
+    code = np.int32(0)
+    while i < trie[TRIE_LENGTH]:
+        at = i * TRIE_NODE
+        depth = tree[at + DEPTH]
+        byte = tree[at + BYTE]
+        anchor = depth
+        while path[anchor] == LAZY:
+            anchor -= 1
+        before = path[anchor]
+        if rows[before * ROW + FLAGS] & F_EXPANDED == 0:
+            code = ask(header, NEED_ROW, before, 0)
+            break
+        if row_takes_whole(rows, before, subtrees, i):
+            for k in range(subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]):
+                found[count] = order[k]
+                count += 1
+            i = np.int64(tree[at + END])
+            continue
+        flags = rows[before * ROW + FLAGS]
+        if anchor < depth or (flags & F_OTHERS and subtrees[i * SUBTREE + HEIGHT] <= rows[before * ROW + RUN]):
+            if has_byte(rows, before, LOOP, byte):
+                token = tree[at + TOKEN]
+                while token >= 0:
+                    found[count] = token
+                    count += 1
+                    token = same[token]
+                path[depth + 1] = LAZY
+                path[half + depth] = byte
+                i += 1
+                continue
+            if not has_byte(rows, before, OTHER, byte):
+                i = np.int64(tree[at + END])
+                continue
+            code = make_path(rows, header, path, np.int32(depth))
+            if code != 0:
+                break
+            before = path[depth]
+        target = rows[before * ROW + byte]
+        if target < 0:
+            i = np.int64(tree[at + END])
+            continue
+        inner = i + 1 < tree[at + END]
+        if target != FINAL_ROW and inner and rows[target * ROW + FLAGS] & F_EXPANDED == 0:
+            code = ask(header, NEED_ROW, target, 0)
+            break
+        token = tree[at + TOKEN]
+        while token >= 0:
+            found[count] = token
+            count += 1
+            token = same[token]
+        if inner and (target == FINAL_ROW or rows[target * ROW + FLAGS] & F_ACCEPT):
+            exits[ends] = np.int32(i)
+            ends += 1
+        path[depth + 1] = target
+        i = i + 1 if target != FINAL_ROW else np.int64(tree[at + END])
+    status[0], status[1], status[2] = np.int32(i), count, ends
+    return code
+
+
+@kernel(i4(TRIE, i4_1, i4, i4_1, i4, BYTES_1))
+def keep_useful(trie, found, num_found, exits, num_exits, marks):
+    """Keeps those of `exits[:num_exits]` below which there are tokens that are not in `found[:num_found]` already; answers how many.
+    `marks` is zero before and after."""
+    tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
+    for k in range(num_found):
+        marks[found[k]] = 1
+    kept = np.int32(0)
+    for k in range(num_exits):
+        i = np.int64(exits[k])
+        first = subtrees[i * SUBTREE + FIRST]
+        token = tree[i * TRIE_NODE + TOKEN]
+        while token >= 0:
+            first += 1
+            token = same[token]
+        for j in range(first, subtrees[i * SUBTREE + LAST]):
+            if marks[order[j]] == 0:
+                exits[kept] = exits[k]
+                kept += 1
+                break
+    for k in range(num_found):
+        marks[found[k]] = 0
+    return kept
+
+
+@kernel(types.void(MEMORY, TRIE, i4, i4_1, SHORTS_1, SHORTS_1))
+def scan_string(memory, trie, row, path, lengths, closed):
+    """Reads all tokens from `row`, inside a JSON string whose rows are all filled.
+
+    Args:
+        lengths: for each token the characters it begins before it ends or closes the string, -1 where it cannot stand here.
+        closed: for each token the bytes up to and including the closing quote, 0 where it does not close the string.
+    """
+    rows = at_address(memory[2])
+    tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
+    lengths[:] = -1
+    closed[:] = 0
+    path[0] = row
+    path[1] = 0
+    i = np.int64(0)
+    while i < trie[TRIE_LENGTH]:
+        at = i * TRIE_NODE
+        depth = tree[at + DEPTH]
+        before = path[2 * depth]
+        count = path[2 * depth + 1]
+        target = rows[before * ROW + tree[at + BYTE]]
+        if target == FINAL_ROW:
+            for k in range(subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]):
+                lengths[order[k]] = count
+                closed[order[k]] = depth + 1
+        elif target >= 0:
+            if rows[before * ROW + FLAGS] & F_BOUNDARY:
+                count += 1
+            path[2 * depth + 2] = target
+            path[2 * depth + 3] = count
+            token = tree[at + TOKEN]
+            while token >= 0:
+                lengths[token] = count
+                token = same[token]
+            i += 1
+            continue
+        i = np.int64(tree[at + END])

@@ -248,8 +248,16 @@ BAD_REQUESTS = [
     (chat(tools=[]), "tools", "1 to 1024"),
     (chat(tools=[{"type": "function", "function": {"name": "a b"}}]), "tools[0].function.name", "letters"),
     (chat(tools=[{"type": "function", "function": {"name": "f"}}] * 2), "tools[1].function.name", "two tools"),
-    (chat(tools=[{"type": "function", "function": {"name": "f", "strict": True, "parameters": {"type": "objekt"}}}]), "tools[0].function.parameters", "/type"),
-    (chat(tools=[{"type": "function", "function": {"name": "f"}}], tool_choice={"type": "function", "function": {"name": "g"}}), "tool_choice", "no tool"),
+    (
+        chat(tools=[{"type": "function", "function": {"name": "f", "strict": True, "parameters": {"type": "objekt"}}}]),
+        "tools[0].function.parameters",
+        "/type",
+    ),
+    (
+        chat(tools=[{"type": "function", "function": {"name": "f"}}], tool_choice={"type": "function", "function": {"name": "g"}}),
+        "tool_choice",
+        "no tool",
+    ),
     (chat(functions=[{"name": "f"}]), "functions", "not supported yet"),
     (chat(response_format={"type": "structural_tag", "format": {"type": "texte"}}), "response_format", "/format/type"),
     (chat(response_format={"type": "structural_tag", "regex": "a"}), "response_format.regex", "does not go"),

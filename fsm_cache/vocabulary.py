@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from .leaf_tables import LeafTables
+    from .loops import Loops
     from .scratch import Scratch
     from .store import ArrayStore
     from .string_tables import StringTables
@@ -164,6 +165,13 @@ class Vocabulary:
         from .leaf_tables import LeafTables
 
         return LeafTables(self)
+
+    @cached_property
+    def loops(self) -> Loops:
+        """Tokens that stay in one state."""
+        from .loops import Loops
+
+        return Loops(self)
 
     @property
     def scratch(self) -> Scratch:

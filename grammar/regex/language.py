@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Literal
 
 from ..errors import GrammarError
+from ..languages import Recognizer
 from ..limits import Limits
 from . import nodes
 from .automaton import RegexAutomaton
@@ -66,6 +67,11 @@ class Language:
     def chars(cls, ranges: Iterable[Range]) -> Language:
         """One character out of inclusive code point `ranges`."""
         return cls(nodes.chars(CharSet.of(ranges)))
+
+    @classmethod
+    def recognized(cls, recognizer: Recognizer) -> Language:
+        """What a recognizer accepts."""
+        return cls(nodes.state(recognizer, recognizer.start))
 
     @classmethod
     def anything(cls) -> Language:

@@ -32,7 +32,8 @@ H_POSITION = 7  # where `run` was interrupted, and in which state
 H_STATE = 8
 H_TEXT = 9  # the text recorded when `run` stopped, and how many of its bytes that text holds
 H_START = 10
-HEADER_SIZE = 11
+H_STEP, H_EITHER = 12, 14  # addresses of code, two ints each, see `kernels.far`
+HEADER_SIZE = 16
 
 NEED_ROW = 1  # a: row
 NEED_VALUE = 2  # a: value id
@@ -95,6 +96,7 @@ ROW_SERIAL = 267  # differs between the uses of one row
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
 RUN = KEY_LO  # of leaf rows with F_RUN: how many characters of LOOP can come one after another at least
+OTHER = KEY_HI  # of leaf rows with F_OTHERS: set of the other bytes that may come within the run, 4 words
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
 
@@ -107,6 +109,7 @@ F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
 F_RUN = 512  # the bytes of LOOP lead to other rows, from which as many more of them can come as RUN says
+F_OTHERS = 1024  # within the run of F_RUN, no bytes but those of LOOP and OTHER may come
 F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.

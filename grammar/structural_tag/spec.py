@@ -51,10 +51,12 @@ class AnyText(Node):
     Attributes:
         excludes: what may not be in it.
         max_tokens: most tokens it may take, None for any number. A token counts if it has brought text and the text goes on after it.
+        max_chars: most characters it may have, None for any number; not together with `max_tokens`.
     """
 
     excludes: tuple[Boundary, ...] = ()
     max_tokens: int | None = None
+    max_chars: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

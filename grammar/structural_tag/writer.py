@@ -16,7 +16,8 @@ def to_json(node: Node) -> dict[str, Json]:
     if isinstance(node, Token):
         return {"type": "token", "token": node.token}
     if isinstance(node, AnyText):
-        return {"type": "any_text", "excludes": _boundaries(node.excludes), "max_tokens": node.max_tokens}
+        bounds = {"max_tokens": node.max_tokens, "max_chars": node.max_chars}
+        return {"type": "any_text", "excludes": _boundaries(node.excludes), **bounds}
     if isinstance(node, GrammarText):
         return {"type": "grammar", "grammar": node.grammar, "notation": node.notation, "start": node.start}
     if isinstance(node, Regex):

@@ -81,6 +81,7 @@ class _Compiler:
         self._marks: list[Mark] = []
         self._switches: list[SwitchRows] = []
         self._leaves: dict[int, Elements] = {}
+        self._languages: dict[Language, Elements] = {}
         self._literals: dict[str, Elements] = {}
         self._empty = Emptiness()
         self._checks = Checks(symbols, self._empty, limits)
@@ -128,7 +129,10 @@ class _Compiler:
         return self._literals[text]
 
     def _leaf(self, language: Language) -> Elements:
-        return (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
+        read = self._languages.get(language)
+        if read is None:
+            read = self._languages[language] = (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
+        return read
 
     def _schema(self, node: JsonSchema) -> Elements:
         return self._value(self._compiler(node).root_value())

@@ -194,12 +194,15 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all nodes inside it, outer ones first, in the order of the text."""
+    """The node and all nodes inside it, outer ones first, in the order of the text; one that stands at several places, at the first."""
+    seen: set[int] = set()
     stack = [node]
     while stack:
         node = stack.pop()
-        yield node
-        stack.extend(reversed(children(node)))
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            stack.extend(reversed(children(node)))
 
 
 def boundaries_of(node: Node) -> Iterator[Boundary]:

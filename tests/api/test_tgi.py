@@ -95,7 +95,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"inputs": "x", "parameters": {"max_new_tokens": 0}}, "parameters.max_new_tokens"),
     ({"inputs": "x", "parameters": {"best_of": 2}}, "parameters.best_of"),
     ({"inputs": "x", "parameters": {"watermark": True}}, "parameters.watermark"),
-    ({"inputs": "x", "parameters": {"typical_p": 0.5}}, "parameters.typical_p"),
+    ({"inputs": "x", "parameters": {"typical_p": 1.5}}, "parameters.typical_p"),
     ({"inputs": "x", "parameters": {"truncate": 5}}, "parameters.truncate"),
     ({"inputs": "x", "parameters": {"grammar": {"type": "regex", "value": "("}}}, "position"),
     ({"inputs": "x", "parameters": {"grammar": {"type": "regex", "value": {}}}}, "parameters.grammar.value"),

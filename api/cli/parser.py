@@ -207,8 +207,14 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-num-seqs", type=_positive, metavar="N", help="most requests that run at the same time")
     group.add_argument("--max-num-batched-tokens", type=_positive, metavar="N", help="most tokens computed in one step")
     group.add_argument("--gpu-memory-utilization", type=float, default=0.9, metavar="X", help="share of a GPU's memory (%(default)s)")
+    group.add_argument("--kv-cache-memory-bytes", type=_positive, metavar="N", help="size of the KV cache (what the memory allows)")
     group.add_argument("--tensor-parallel-size", type=int, default=1, metavar="N", help="only 1 is supported")
     group.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True, help="share equal prompt beginnings")
+    group.add_argument(
+        "--async-scheduling",
+        action=argparse.BooleanOptionalAction,
+        help="start a step before the text of the last one is made (on a GPU)",
+    )
     group.add_argument(
         "--draft-from-grammar",
         action=argparse.BooleanOptionalAction,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...engine.request import SamplingParams
+from ...grammar.shipped import shipped_name
 from .. import constraints
 from ..answers.conversations import Conversations, Turn
 from ..answers.forms import AnswerForm, Asked
@@ -144,6 +145,6 @@ def _constraint(given: Any) -> Constraint | None:
         return None
     if given == "json":
         return the_only([("format", lambda: constraints.of_json_object(field="format"))])
-    if not isinstance(given, dict):
-        raise bad_request("'format' must be \"json\" or a JSON Schema", param="format")
+    if not isinstance(given, dict) and shipped_name(given) is None:
+        raise bad_request("'format' must be \"json\", a JSON Schema or the name of a shipped one", param="format")
     return the_only([("format", lambda: constraints.of_schema(given, field="format"))])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...grammar.errors import GrammarError, LimitError
+from ...grammar.shipped import shipped_name, shipped_schema
 from .. import constraints
 from ..constraints import Constraint, ConstraintError, Notation
 from .errors import ApiError, bad_request
@@ -129,9 +130,10 @@ def _format(given: ResponseFormat | TextFormat, place: str, schema_field: str, s
 def _json_schema_format(field: str, schema: Any, strict: bool) -> Candidate:
     if schema is None:
         raise bad_request(f"type 'json_schema' needs '{field}'", param=field, code="missing_value")
-    if isinstance(schema, str):
-        raise bad_request(f"'{field}' must be an object, not a text", param=field)
-    return field, lambda: _strict_or_not(field, schema, strict)
+    name = shipped_name(schema)
+    if isinstance(schema, str) and name is None:
+        raise bad_request(f"'{field}' must be an object, or the name of a shipped schema", param=field)
+    return field, lambda: _strict_or_not(field, schema if name is None else shipped_schema(name), strict)
 
 
 def _strict_or_not(field: str, schema: Any, strict: bool) -> Constraint:

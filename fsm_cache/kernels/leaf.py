@@ -96,15 +96,15 @@ def scan_leaf(memory, trie, path, found, exits, status):
         if rows[before * ROW + FLAGS] & F_EXPANDED == 0:
             code = ask(header, NEED_ROW, before, 0)
             break
-        if row_takes_whole(rows, before, subtrees, i):
+        if anchor == depth and row_takes_whole(rows, before, subtrees, i):
             for k in range(subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]):
                 found[count] = order[k]
                 count += 1
             i = np.int64(tree[at + END])
             continue
-        flags = rows[before * ROW + FLAGS]
-        if anchor < depth or (flags & F_OTHERS and subtrees[i * SUBTREE + HEIGHT] <= rows[before * ROW + RUN]):
-            if has_byte(rows, before, LOOP, byte):
+        if rows[before * ROW + FLAGS] & F_OTHERS:
+            within = depth - anchor < rows[before * ROW + RUN]
+            if within and has_byte(rows, before, LOOP, byte):
                 token = tree[at + TOKEN]
                 while token >= 0:
                     found[count] = token
@@ -114,7 +114,7 @@ def scan_leaf(memory, trie, path, found, exits, status):
                 path[half + depth] = byte
                 i += 1
                 continue
-            if not has_byte(rows, before, OTHER, byte):
+            if within and not has_byte(rows, before, OTHER, byte):
                 i = np.int64(tree[at + END])
                 continue
             code = make_path(rows, header, path, np.int32(depth))

@@ -30,6 +30,7 @@ from .keywords import (
 )
 from .numbers import exact
 from .pointers import ROOT, Pointer
+from .tame import Tameness
 
 Json = Any
 
@@ -148,7 +149,10 @@ def check(document: Document, limits: Limits, probe: Probe, *, only_refused: boo
     yield from findings
     if any(finding.status == "refused" for finding in findings):
         return  # what is malformed cannot be combined
+    tameness = Tameness(document)
     for schema, base, pointer, scope, keyword in walk.probes:
+        if tameness.is_tame(schema, base, scope):
+            continue
         try:
             probe(schema, base, pointer, scope)
         except GrammarError as error:

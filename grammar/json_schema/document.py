@@ -167,6 +167,7 @@ class Document:
         self._registry = dict(registry or {})
         self._sources: list[_Source] = []
         self._loose = False  # whether places that are no known subschemas are indexed too
+        self._targets: dict[tuple[str, str], Target] = {}  # by reference and base
         self._resources: dict[str, Target] = {}
         self._anchors: dict[tuple[str, str], Target] = {}
         self._dynamic: dict[str, dict[str, Target]] = {}  # base -> dynamic anchors of that resource
@@ -216,6 +217,12 @@ class Document:
         Raises:
             GrammarError: with the pointer of the reference, when it leads nowhere or out of the document.
         """
+        target = self._targets.get((reference, base))
+        if target is None:
+            target = self._targets[reference, base] = self._resolve(reference, base, pointer)
+        return target
+
+    def _resolve(self, reference: str, base: str, pointer: Pointer) -> Target:
         uri, fragment = resolve_uri(base, reference)
         fragment = unquote(fragment)
         resource = self._resource(uri)

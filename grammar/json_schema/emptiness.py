@@ -144,6 +144,9 @@ _LITERAL_VALUES = {"null": None, "true": True, "false": False}
 
 def members(language: Language, cap: int, limits: Limits) -> list[str] | None:
     """All strings of a language with at most `cap` of them, sorted, else None."""
+    words = language.words()
+    if words is not None:
+        return list(words) if len(words) <= cap else None
     automaton = language.automaton(limits)
     if automaton.tail_count(automaton.start, cap) is None:
         return None

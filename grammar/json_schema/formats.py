@@ -14,8 +14,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ..regex import Language
-from . import formats_idna, formats_net, formats_regex, formats_time
+from . import formats_idna, formats_net, formats_time
 from .formats_host import HostName
+from .formats_regex import EcmaPattern
 
 _FORMATS: dict[str, Callable[[], Language]] = {
     "date-time": formats_time.date_time,
@@ -38,7 +39,7 @@ _FORMATS: dict[str, Callable[[], Language]] = {
     "uuid": lambda: Language.pattern(formats_net.UUID),
     "json-pointer": lambda: Language.pattern(formats_net.JSON_POINTER),
     "relative-json-pointer": lambda: Language.pattern(formats_net.RELATIVE_JSON_POINTER),
-    "regex": lambda: Language.pattern(formats_regex.REGEX),
+    "regex": lambda: Language.recognized(EcmaPattern()),
 }
 
 FORMAT_NAMES = tuple(_FORMATS)

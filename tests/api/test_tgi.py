@@ -77,7 +77,8 @@ def test_grammars(grammar: dict[str, Any], admits: str, refuses: str):
 
 
 @pytest.mark.parametrize(
-    ("given", "temperature"), [({}, 0.0), ({"do_sample": True}, 1.0), ({"top_k": 5}, 1.0), ({"temperature": 0.5}, 0.5), ({"do_sample": False}, 0.0)]
+    ("given", "temperature"),
+    [({}, 0.0), ({"do_sample": True}, 1.0), ({"top_k": 5}, 1.0), ({"temperature": 0.5}, 0.5), ({"do_sample": False}, 0.0)],
 )
 def test_it_is_greedy_unless_asked_to_sample(given: dict[str, Any], temperature: float):
     runtime = fake_runtime(says("x"))

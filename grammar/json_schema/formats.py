@@ -27,7 +27,7 @@ _RARE_PATTERN = Language.pattern(r"[^]*(?:\(\?[<a-z\-]|[0-9]{3}|\\u[dD]|[^\0-\x7
 def _host_name() -> Language:
     """What the outer language has more: `xn--` labels in upper case, and those whose last octets are the last that fit."""
     known = Language.recognized(HostName())
-    named = Language.pattern(rf"(?:[^.]*\.)*[xX][nN]--[^]*") & Language.pattern(rf"{LABEL}(?:\.{LABEL})*") & Language.length(1, MAX_HOST)
+    named = Language.pattern(r"(?:[^.]*\.)*[xX][nN]--[^]*") & Language.pattern(rf"{LABEL}(?:\.{LABEL})*") & Language.length(1, MAX_HOST)
     return Language.between(known, known | named)
 
 

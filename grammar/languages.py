@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, runtime_checkable
+from collections.abc import Hashable, Iterable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 MAX_CODE_POINT = 0x10FFFF
 Edge = tuple[int, int, int]
@@ -14,10 +15,44 @@ class Run(NamedTuple):
     Attributes:
         ranges: the characters, as inclusive intervals.
         count: how many of them can come at least; None for as many as wanted.
+        others: what else may come within the run: all other characters are dead there. None if that is not known.
     """
 
     ranges: tuple[tuple[int, int], ...]
     count: int | None
+    others: tuple[tuple[int, int], ...] | None = None
+
+
+class Recognizer(Protocol):
+    """A deterministic automaton made by hand, for a set of strings that no pattern of moderate size describes.
+
+    States are hashable and carry whatever the set depends on; `start` is a function of no other thing than the set.
+    """
+
+    @property
+    def start(self) -> Hashable: ...
+
+    def accepting(self, state: Any) -> bool: ...
+
+    def moves(self, state: Any) -> Iterable[tuple[tuple[tuple[int, int], ...], Hashable]]:
+        """Disjoint `(inclusive intervals of code points, next state)`; a character in none of them leads nowhere."""
+        ...
+
+    def is_live(self, state: Any) -> bool:
+        """Whether some string is accepted from `state`."""
+        ...
+
+    def shortest(self, state: Any) -> int:
+        """A lower bound, in code points, for the strings accepted from `state`; the closer, the less is explored."""
+        ...
+
+    def at_most(self, state: Any, length: int) -> Hashable | None:
+        """A state that accepts those of the strings of `state` that are no longer; None if there is no such state."""
+        ...
+
+    def run(self, state: Any) -> Run | None:
+        """A large run that can begin at `state`; None if there is none."""
+        ...
 
 
 class CharAutomaton(Protocol):

@@ -28,6 +28,7 @@ from .machine_layout import (
     F_EXPANDED,
     F_KEY_END,
     F_LOOPS,
+    F_OTHERS,
     F_PLAIN,
     F_RUN,
     F_TEXT_LOOP,
@@ -40,6 +41,7 @@ from .machine_layout import (
     KEY_SET,
     KEY_TAILS,
     LOOP,
+    OTHER,
     OUTCOME,
     RUN,
 )
@@ -51,6 +53,7 @@ _SHORT_ESCAPES = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 0x08, 0x66: 0x0C, 0x
 _HEX = [*range(0x30, 0x3A), *range(0x41, 0x47), *range(0x61, 0x67)]
 # What a tidy string spells with an escape: characters that must be escaped, and those beyond ASCII, which many encoders escape.
 _TIDY_ESCAPES = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, MAX_CODE_POINT))
+_SPECIAL = ((0x22, 0x22), (0x5C, 0x5C))  # what ends a JSON string, and what begins an escape
 _PAIR = -1  # segment target: a high surrogate; the low one follows
 _DEAD_LINE = np.full(256, DEAD, np.int32)
 _SURROGATES = (0xD800, 0xDFFF)
@@ -353,6 +356,9 @@ class Lowering:
         if run.count is not None:
             stored[RUN] = run.count
             text |= F_RUN
+            if self._json and run.others is not None and all(hi < 0x80 for _, hi in run.others):
+                stored[OTHER : OTHER + 4] = _loop_bits((*run.others, *_SPECIAL), json=False)
+                text |= F_OTHERS
         return F_LOOPS | text
 
     def _loops_over_text(self, q: int) -> bool:

@@ -96,6 +96,7 @@ ROW_SERIAL = 267  # differs between the uses of one row
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
 RUN = KEY_LO  # of leaf rows with F_RUN: how many characters of LOOP can come one after another at least
+OTHER = KEY_HI  # of leaf rows with F_OTHERS: set of the other bytes that may come within the run, 4 words
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
 
@@ -108,6 +109,7 @@ F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
 F_RUN = 512  # the bytes of LOOP lead to other rows, from which as many more of them can come as RUN says
+F_OTHERS = 1024  # within the run of F_RUN, no bytes but those of LOOP and OTHER may come
 F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.

@@ -1,7 +1,7 @@
-"""Calls as Python writes them: `[get_weather(city="Rome", days=3)]` (Llama 3.2 and 4). Values are JSON.
+"""Calls as Python writes them: `[get_weather(city="Rome", days=3)]`. Values are JSON; `True`, `False` and `None` are understood where
+they are all of an argument.
 
-Each argument is a tag of its own, in the order of the schema. That needs a schema whose members do not depend on each other; any
-other one is refused.
+Each argument is a tag of its own, in the order of the schema; see `grammar.structural_tag.parameters`.
 """
 
 from __future__ import annotations
@@ -9,79 +9,85 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from collections.abc import Sequence as Items
+from dataclasses import dataclass
 from typing import Any
 
-from ...grammar.structural_tag import JsonSchema, Node, Optional, Sequence, Tag, Text
-from .format import ARGUMENT, NAMED_CALL, WholeAnswerFormat, any_of, group, repeated
-from .tool import NO_PARAMETERS, Tool, ToolError
+from ...grammar.structural_tag import JsonSchema, Node, Or, Tag, Token
+from ...grammar.structural_tag.spec import Boundary
+from .format import SectionFormat, ToolFormat, WholeAnswerFormat, group, repeated
+from .labels import NAMED_CALL
+from .tool import Tool, ToolError
 
 Json = Any
 
-_ANNOTATIONS = ("title", "description", "default", "examples", "$schema", "$id")
-_KNOWN = frozenset(("type", "properties", "required", "additionalProperties", "$defs", "definitions", *_ANNOTATIONS))
-_SCOPE = "urn:formcast:tool"
+
+class _PythonicCall(ToolFormat):
+    def call(self, tool: Tool) -> Tag:
+        if not tool.name.isidentifier():
+            raise ToolError(f"the format {self.name!r} needs a name that Python takes, not {tool.name!r}", field=f"{tool.field}.name")
+        return Tag(
+            name=NAMED_CALL + tool.name, begin=f"{tool.name}(", content=JsonSchema(json_schema=_schema_of(tool), style="python"), end=(")",)
+        )
+
+    def bare(self, name: str, arguments: str) -> str:
+        values = json.loads(arguments)
+        return f"{name}({', '.join(f'{key}={_value(value)}' for key, value in values.items())})"
 
 
-class Pythonic(WholeAnswerFormat):
+class Pythonic(_PythonicCall, WholeAnswerFormat):
+    """Calls in square brackets, which are the whole answer: Llama 3.2."""
+
     name = "pythonic"
     separator = ", "
 
     def calls(self, tools: Items[Tool], *, parallel: bool) -> Node:
-        one = any_of([self.call(tool) for tool in tools])
+        one = self.one_of(tools)
         return group(repeated(one, self.separator) if parallel else one, begin="[", end="]")
 
-    def call(self, tool: Tool) -> Tag:
-        if not tool.name.isidentifier():
-            raise ToolError(f"the format 'pythonic' needs a name that Python takes, not {tool.name!r}", field=f"{tool.field}.name")
-        return Tag(name=NAMED_CALL + tool.name, begin=f"{tool.name}(", content=_arguments(tool), end=(")",))
-
     def written(self, name: str, arguments: str) -> str:
-        return f"[{self._call(name, arguments)}]"
+        return self.written_calls([(name, arguments)])
 
     def written_calls(self, calls: Items[tuple[str, str]]) -> str:
-        return f"[{', '.join(self._call(name, arguments) for name, arguments in calls)}]"
+        return f"[{', '.join(self.bare(name, arguments) for name, arguments in calls)}]"
 
     def beginnings(self, tools: Items[Tool]) -> list[str]:
         return [f"[{name}(" for name in sorted({tool.name for tool in tools})]
 
-    @staticmethod
-    def _call(name: str, arguments: str) -> str:
-        values = json.loads(arguments)
-        return f"{name}({', '.join(f'{key}={json.dumps(value, ensure_ascii=False)}' for key, value in values.items())})"
+
+class Llama4Pythonic(Pythonic):
+    """The same, maybe between `<|python_start|>` and `<|python_end|>`: Llama 4."""
+
+    name = "llama4_pythonic"
+    _START, _END = "<|python_start|>", "<|python_end|>"
+
+    def calls(self, tools: Items[Tool], *, parallel: bool) -> Node:
+        plain = super().calls(tools, parallel=parallel)
+        return Or(elements=(group(plain, begin=Token(token=self._START), end=Token(token=self._END)), plain))
+
+    def beginnings(self, tools: Items[Tool]) -> list[str]:
+        return [*super().beginnings(tools), self._START]
 
 
-def _arguments(tool: Tool) -> Node:
-    """All arguments in order: a sequence in which each optional one may be missing, with commas between those that are there."""
-    schema = tool.parameters or NO_PARAMETERS
-    field = f"{tool.field}.parameters"
-    unknown = sorted(set(schema) - _KNOWN)
-    if unknown:
-        raise ToolError(f"the format 'pythonic' cannot enforce {unknown[0]!r} of a tool's parameters", field=field)
-    properties, required = schema.get("properties", {}), set(schema.get("required", ()))
-    if not isinstance(properties, Mapping) or not required <= set(properties):
-        raise ToolError("the parameters of a tool need a schema for each required argument", field=field)
-    for name in properties:
-        if not name.isidentifier():
-            raise ToolError(f"the format 'pythonic' needs arguments that Python takes, not {name!r}", field=field)
-    tags = [(_argument(tool, schema, name), name in required) for name in properties]
-    after: list[Node] = []  # each argument after a comma
-    for tag, is_required in tags:
-        with_comma = Sequence(elements=(Text(value=", "), tag))
-        after.append(with_comma if is_required else Optional(content=with_comma))
-    ways: list[Node] = []  # by the argument that comes first
-    for index, (tag, is_required) in enumerate(tags):
-        ways.append(Sequence(elements=(tag, *after[index + 1 :])))
-        if is_required:
-            return any_of(ways)
-    return any_of([*ways, Text(value="")])
+@dataclass(frozen=True, kw_only=True)
+class PythonicSection(_PythonicCall, SectionFormat):
+    """Calls in a section: OLMo 3, LFM 2."""
+
+    name: str
+    begin: Boundary
+    end: Boundary
+    opening: str = ""
+    closing: str = ""
+    separator: str = ", "
 
 
-def _argument(tool: Tool, schema: Mapping[str, Json], name: str) -> Tag:
-    if not tool.strict:
-        value: Json = True
-    else:
-        scope = schema.get("$id", _SCOPE)
-        value = {"$ref": f"{scope}#/properties/{name}", "$defs": {"tool": {**schema, "$id": scope}}}
-        if "$schema" in schema:
-            value["$schema"] = schema["$schema"]
-    return Tag(name=ARGUMENT + name, begin=f"{name}=", content=JsonSchema(json_schema=value), end=("",))
+def _schema_of(tool: Tool) -> Mapping[str, Json]:
+    """What the arguments obey: of a tool that is not strict the names."""
+    if tool.strict or not tool.parameters:
+        return tool.schema
+    declared = tool.parameters.get("properties")
+    loose = dict.fromkeys(declared, True) if isinstance(declared, Mapping) else {}
+    return {"type": "object", "properties": loose, "required": [name for name in tool.parameters.get("required") or () if name in loose]}
+
+
+def _value(value: Json) -> str:
+    return repr(value) if value is None or isinstance(value, bool) else json.dumps(value, ensure_ascii=False)

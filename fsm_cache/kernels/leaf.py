@@ -13,6 +13,7 @@ from ...grammar.machine_layout import (
     F_EXPANDED,
     F_KEY_END,
     F_LOOPS,
+    F_OTHERS,
     F_RUN,
     F_TEXT_LOOP,
     FINAL_ROW,
@@ -21,6 +22,7 @@ from ...grammar.machine_layout import (
     KEY_TAILS,
     LOOP,
     NEED_ROW,
+    OTHER,
     OUTCOME,
     ROW,
     RUN,
@@ -51,6 +53,32 @@ def row_takes_whole(rows, row, subtrees, i):
     return outside == 0
 
 
+LAZY = -1  # in the path of `scan_leaf`: a row within a run, not made
+
+
+@kernel(types.boolean(P, i4, i4, types.int64))
+def has_byte(rows, row, column, byte):
+    """Whether an ASCII byte is in the set in four words from a column of a row on."""
+    return byte < 128 and (rows[row * ROW + column + (byte >> 5)] >> (byte & 31)) & 1 != 0
+
+
+@kernel(i4(P, P, i4_1, i4))
+def make_path(rows, header, path, depth):
+    """Replaces the LAZY rows of a path down to `depth`, whose bytes stand in its second half. Answers 0 or a code to serve."""
+    half = path.shape[0] // 2
+    d = depth
+    while path[d] == LAZY:
+        d -= 1
+    while d < depth:
+        if rows[path[d] * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, path[d], 0)
+        path[d + 1] = rows[path[d] * ROW + path[half + d]]
+        d += 1
+    if rows[path[d] * ROW + FLAGS] & F_EXPANDED == 0:
+        return ask(header, NEED_ROW, path[d], 0)
+    return np.int32(0)
+
+
 SCAN_NODE, SCAN_FOUND, SCAN_EXITS, SCAN_ENDERS, SCAN_BOUNDED, SCAN_SIZE = range(6)  # of the status of a scan
 
 
@@ -65,23 +93,47 @@ def scan_leaf(memory, trie, outcome, path, found, exits, enders, status):
     """
     _, _, rows, _, _, _, _, header = addresses(memory)
     tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
+    half = path.shape[0] // 2
     i = np.int64(status[SCAN_NODE])
     count, ends, ended = status[SCAN_FOUND], status[SCAN_EXITS], status[SCAN_ENDERS]
     code = np.int32(0)
     while i < trie[TRIE_LENGTH]:
         at = i * TRIE_NODE
         depth = tree[at + DEPTH]
-        before = path[depth]
+        byte = tree[at + BYTE]
+        anchor = depth
+        while path[anchor] == LAZY:
+            anchor -= 1
+        before = path[anchor]
         if rows[before * ROW + FLAGS] & F_EXPANDED == 0:
             code = ask(header, NEED_ROW, before, 0)
             break
-        if row_takes_whole(rows, before, subtrees, i):
+        if anchor == depth and row_takes_whole(rows, before, subtrees, i):
             for k in range(subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]):
                 found[count] = order[k]
                 count += 1
             i = np.int64(tree[at + END])
             continue
-        target = rows[before * ROW + tree[at + BYTE]]
+        if rows[before * ROW + FLAGS] & F_OTHERS:
+            within = depth - anchor < rows[before * ROW + RUN]
+            if within and has_byte(rows, before, LOOP, byte):
+                token = tree[at + TOKEN]
+                while token >= 0:
+                    found[count] = token
+                    count += 1
+                    token = same[token]
+                path[depth + 1] = LAZY
+                path[half + depth] = byte
+                i += 1
+                continue
+            if within and not has_byte(rows, before, OTHER, byte):
+                i = np.int64(tree[at + END])
+                continue
+            code = make_path(rows, header, path, np.int32(depth))
+            if code != 0:
+                break
+            before = path[depth]
+        target = rows[before * ROW + byte]
         closes = target >= 0 and rows[target * ROW + FLAGS] & F_KEY_END != 0
         if target < 0 or (outcome >= 0 and (rows[target * ROW + OUTCOME] != outcome if closes else rows[target * ROW + KEY_CLASSES] == 0)):
             i = np.int64(tree[at + END])

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from ..regex import Language
-from . import formats_idna, formats_net, formats_regex, formats_time
+from . import formats_idna, formats_net, formats_time
+from .formats_host import HostName
+from .formats_regex import EcmaPattern
 
 _FORMATS: dict[str, Callable[[], Language]] = {
     "date-time": formats_time.date_time,
@@ -23,8 +25,8 @@ _FORMATS: dict[str, Callable[[], Language]] = {
     "duration": lambda: Language.pattern(formats_time.DURATION),
     "email": formats_net.email,
     "idn-email": formats_net.idn_email,
-    "hostname": formats_net.hostname,
-    "idn-hostname": lambda: formats_net.hostname() | formats_idna.idn_hostname(),
+    "hostname": lambda: Language.recognized(HostName()),
+    "idn-hostname": lambda: Language.recognized(HostName()) | formats_idna.idn_hostname(),
     "ipv4": lambda: Language.pattern(formats_net.IPV4),
     "ipv6": lambda: Language.pattern(formats_net.IPV6),
     "uri": lambda: formats_net.resource_identifier(reference=False),
@@ -37,7 +39,7 @@ _FORMATS: dict[str, Callable[[], Language]] = {
     "uuid": lambda: Language.pattern(formats_net.UUID),
     "json-pointer": lambda: Language.pattern(formats_net.JSON_POINTER),
     "relative-json-pointer": lambda: Language.pattern(formats_net.RELATIVE_JSON_POINTER),
-    "regex": lambda: Language.pattern(formats_regex.REGEX),
+    "regex": lambda: Language.recognized(EcmaPattern()),
 }
 
 FORMAT_NAMES = tuple(_FORMATS)

@@ -7,7 +7,7 @@ the standard allows, never larger:
   - only the Basic Multilingual Plane;
   - a label is in NFC because characters that can compose with their predecessor are left out, and marks stand in order;
   - the length of a label's A-form is bounded through the number of its characters, and a name has at most four labels;
-  - labels that start with `xn--` are left out, since decoding them is not a regular condition;
+  - labels that start with `xn--` are left out here, since decoding them is not a regular condition (`formats_host` has them);
   - ZERO WIDTH NON-JOINER stands behind a virama or between letters of the Arabic and Persian alphabets.
 """
 
@@ -19,39 +19,35 @@ from functools import lru_cache
 from itertools import pairwise
 
 from ..regex import Language
+from .labels import (
+    ARABIC_DIGITS,
+    CONJOINING,
+    EXTENDED_ARABIC_DIGITS,
+    EXTRA_INVALID,
+    EXTRA_VALID,
+    GERESH,
+    IGNORABLE,
+    JOINER,
+    JOINING_BEFORE,
+    JOINING_BOTH_SIDES,
+    KATAKANA_DOT,
+    KERAIA,
+    MIDDLE_DOT,
+    NEUTRAL,
+    NON_JOINER,
+    RIGHT_TO_LEFT,
+    VIRAMA_CLASS,
+    is_stable_letter_or_digit,
+)
 
 _HYPHEN = 0x2D
 _NARROW = (_HYPHEN, *range(0x30, 0x3A), *range(0x61, 0x7B))
 _LAST_CODE_POINT = 0xFFFF
 
-# RFC 5892, sections 2.6 and 2.7: exceptions, joiners, and characters that depend on their context.
-_EXTRA_VALID = frozenset((0xDF, 0x3C2, 0x6FD, 0x6FE, 0xF0B, 0x3007))
-_EXTRA_INVALID = frozenset((0x640, 0x7FA, 0x302E, 0x302F, *range(0x3031, 0x3036), 0x303B))
-_MIDDLE_DOT, _KERAIA, _KATAKANA_DOT = 0xB7, 0x375, 0x30FB
-_GERESH = (0x5F3, 0x5F4)
-_ARABIC_DIGITS, _EXTENDED_ARABIC_DIGITS = range(0x660, 0x66A), range(0x6F0, 0x6FA)
-_NON_JOINER, _JOINER = 0x200C, 0x200D
-_CONTEXTUAL = frozenset((_MIDDLE_DOT, _KERAIA, _KATAKANA_DOT, *_GERESH, *_ARABIC_DIGITS, *_EXTENDED_ARABIC_DIGITS, _NON_JOINER, _JOINER))
-# Sections 2.3, 2.4 and 2.9, where they hold letters: ignorable characters, marks for symbols, conjoining Hangul letters.
-_IGNORABLE = frozenset((0x34F, 0x17B4, 0x17B5, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0x20D0, 0x2100)))
-_CONJOINING = frozenset((*range(0x1100, 0x1200), *range(0xA960, 0xA980), *range(0xD7B0, 0xD800)))
-# Section 2.1.
-_LETTER_DIGIT = frozenset(("Ll", "Lu", "Lo", "Nd", "Lm", "Mn", "Mc"))
+_CONTEXTUAL = frozenset((MIDDLE_DOT, KERAIA, KATAKANA_DOT, *GERESH, *ARABIC_DIGITS, *EXTENDED_ARABIC_DIGITS, NON_JOINER, JOINER))
 _MARK = frozenset(("Mn", "Mc"))
 # Ideographs and syllables that have been valid since Unicode 11: asking for each of them would take most of the time.
 _VALID_BLOCKS = (range(0x3400, 0x4DB6), range(0x4E00, 0x9FF0), range(0xAC00, 0xD7A4))
-
-# Letters of the Arabic script by how they join (Unicode, ArabicShaping): on both sides, or with their predecessor only.
-_JOINING_BOTH_SIDES = (
-    *(0x626, 0x628, *range(0x62A, 0x62F), *range(0x633, 0x63B), *range(0x641, 0x648)),
-    *(0x649, 0x64A, 0x67E, 0x686, 0x6A9, 0x6AF, 0x6CC),
-)
-_JOINING_BEFORE = (*range(0x622, 0x626), 0x627, 0x629, *range(0x62F, 0x633), 0x648, 0x698)
-_VIRAMA_CLASS = 9
-
-# RFC 5893, section 2.
-_RIGHT_TO_LEFT = frozenset(("R", "AL"))
-_NEUTRAL = frozenset(("EN", "ES", "CS", "ET", "ON", "BN", "NSM"))
 
 # Four labels and three dots stay within the 253 octets of a name.
 _MAX_LABELS = 4
@@ -94,23 +90,15 @@ def _shape() -> Language:
 def _single_characters() -> tuple[str, ...]:
     """What a label may hold outside of `_VALID_BLOCKS`: PVALID of RFC 5892, less what composes, and what needs a context."""
     in_block = (code for block in _VALID_BLOCKS for code in block)
-    skipped = frozenset((*in_block, *_EXTRA_INVALID, *_IGNORABLE, *_CONJOINING, *_composing_characters()))
-    valid = (code for code in range(0x80, _LAST_CODE_POINT + 1) if code not in skipped and _is_stable_letter_or_digit(code))
-    return tuple(map(chr, sorted({*_NARROW, *_EXTRA_VALID, *_CONTEXTUAL, *valid})))
+    skipped = frozenset((*in_block, *EXTRA_INVALID, *IGNORABLE, *CONJOINING, *_composing_characters()))
+    valid = (code for code in range(0x80, _LAST_CODE_POINT + 1) if code not in skipped and is_stable_letter_or_digit(chr(code)))
+    return tuple(map(chr, sorted({*_NARROW, *EXTRA_VALID, *_CONTEXTUAL, *valid})))
 
 
 def _where(holds: Callable[[str], bool]) -> Language:
     """One character of a label with some property. The characters of a block have all properties in common."""
     singles = [(ord(char), ord(char)) for char in _single_characters() if holds(char)]
     return Language.chars(singles + [(block[0], block[-1]) for block in _VALID_BLOCKS if holds(chr(block[0]))])
-
-
-def _is_stable_letter_or_digit(code: int) -> bool:
-    """RFC 5892, sections 2.1 and 2.2."""
-    char = chr(code)
-    if unicodedata.category(char) not in _LETTER_DIGIT:
-        return False
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", char).casefold()) == char
 
 
 def _composing_characters() -> frozenset[int]:
@@ -166,17 +154,17 @@ def _of_combining_class(order: int) -> Language:
 
 def _context_rules() -> Iterable[Language]:
     """RFC 5892, appendix A."""
-    virama, both_sides = _of_combining_class(_VIRAMA_CLASS), _chars(_JOINING_BOTH_SIDES)
-    non_joiner, middle_dot, letter_l = _chars([_NON_JOINER]), _chars([_MIDDLE_DOT]), _chars([ord("l")])
+    virama, both_sides = _of_combining_class(VIRAMA_CLASS), _chars(JOINING_BOTH_SIDES)
+    non_joiner, middle_dot, letter_l = _chars([NON_JOINER]), _chars([MIDDLE_DOT]), _chars([ord("l")])
     yield _each_follows(virama | both_sides, non_joiner)
-    yield _each_precedes(both_sides.concat(non_joiner), both_sides | _chars(_JOINING_BEFORE))
-    yield _each_follows(virama, _chars([_JOINER]))
+    yield _each_precedes(both_sides.concat(non_joiner), both_sides | _chars(JOINING_BEFORE))
+    yield _each_follows(virama, _chars([JOINER]))
     yield _each_follows(letter_l, middle_dot)
     yield _each_precedes(middle_dot, letter_l)
-    yield _each_precedes(_chars([_KERAIA]), _named("GREEK "))
-    yield _each_follows(_named("HEBREW "), _chars(_GERESH))
-    yield ~_containing(_chars([_KATAKANA_DOT])) | _containing(_named("HIRAGANA ", "KATAKANA LETTER ", "CJK UNIFIED IDEOGRAPH-"))
-    yield ~(_containing(_chars(_ARABIC_DIGITS)) & _containing(_chars(_EXTENDED_ARABIC_DIGITS)))
+    yield _each_precedes(_chars([KERAIA]), _named("GREEK "))
+    yield _each_follows(_named("HEBREW "), _chars(GERESH))
+    yield ~_containing(_chars([KATAKANA_DOT])) | _containing(_named("HIRAGANA ", "KATAKANA LETTER ", "CJK UNIFIED IDEOGRAPH-"))
+    yield ~(_containing(_chars(ARABIC_DIGITS)) & _containing(_chars(EXTENDED_ARABIC_DIGITS)))
 
 
 def _named(*prefixes: str) -> Language:
@@ -195,15 +183,15 @@ def _each_precedes(target: Language, after: Language) -> Language:
 
 def _right_to_left_label() -> Language:
     """RFC 5893, section 2, rules 1 to 4."""
-    shape = _directed_label(first=_RIGHT_TO_LEFT, last=_RIGHT_TO_LEFT | {"EN", "AN"}, inside=_RIGHT_TO_LEFT | _NEUTRAL | {"AN"})
+    shape = _directed_label(first=RIGHT_TO_LEFT, last=RIGHT_TO_LEFT | {"EN", "AN"}, inside=RIGHT_TO_LEFT | NEUTRAL | {"AN"})
     one_kind_of_digits = ~(_containing(_of_direction("EN")) & _containing(_of_direction("AN")))
     # The letters that a katakana dot asks for read from left to right. Said outright, a dot here is dead at once.
-    return shape & one_kind_of_digits & ~_containing(_chars([_KATAKANA_DOT]))
+    return shape & one_kind_of_digits & ~_containing(_chars([KATAKANA_DOT]))
 
 
 def _left_to_right_label() -> Language:
     """RFC 5893, section 2, rules 1, 5 and 6."""
-    return _directed_label(first={"L"}, last={"L", "EN"}, inside=_NEUTRAL | {"L"})
+    return _directed_label(first={"L"}, last={"L", "EN"}, inside=NEUTRAL | {"L"})
 
 
 def _directed_label(*, first: Collection[str], last: Collection[str], inside: Collection[str]) -> Language:

@@ -9,13 +9,11 @@ from ..languages import MAX_CODE_POINT
 from ..regex import Language
 from .formats_idna import idn_domain
 
-MAX_HOST = 253
 _MAX_DOMAIN = 255
 _MAX_LOCAL_PART = 64
 
 # RFC 952 and 1123: letters, digits and inner hyphens, up to 63 characters.
 LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-_RESERVED_LABEL = r"(?:[^]*\.)?[^.]{2}--[^]*"
 
 _OCTET = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 IPV4 = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
@@ -45,15 +43,6 @@ _UCSCHAR_PLANES = "".join(rf"\u{{{plane:X}0000}}-\u{{{plane:X}FFFD}}" for plane 
 UCSCHAR = rf"\u{{A0}}-\u{{D7FF}}\u{{F900}}-\u{{FDCF}}\u{{FDF0}}-\u{{FFEF}}{_UCSCHAR_PLANES}\u{{E1000}}-\u{{EFFFD}}"
 IPRIVATE = r"\u{E000}-\u{F8FF}\u{F0000}-\u{FFFFD}\u{100000}-\u{10FFFD}"
 _PERCENT = "%[0-9A-Fa-f]{2}"
-
-
-def hostname() -> Language:
-    """RFC 1123 names of up to 253 characters.
-
-    Labels with hyphens at the third and fourth place are left out: RFC 5891, section 4.2.3.1 reserves them, and whether an
-    `xn--` label decodes to a valid one is not a regular condition.
-    """
-    return Language.pattern(rf"{LABEL}(?:\.{LABEL})*") & Language.length(1, MAX_HOST) & ~Language.pattern(_RESERVED_LABEL)
 
 
 def email() -> Language:

@@ -12,7 +12,7 @@ from .charset import CharSet
 from .counting import count_strings, shortest, tail_length_bits
 from .derivative import locate, row
 from .emptiness import is_live
-from .nodes import ANYTHING, EMPTY, KIND_ALT, KIND_AND, KIND_CAT, KIND_CHARS, KIND_NOT, KIND_REP, Node
+from .nodes import ANYTHING, EMPTY, KIND_ALT, KIND_AND, KIND_CAT, KIND_CHARS, KIND_NOT, KIND_REP, KIND_STATE, Node
 
 
 class RegexAutomaton:
@@ -83,6 +83,9 @@ class RegexAutomaton:
         return edges[index][2]
 
     def run(self, q: int) -> Run | None:
+        if self._nodes[q].kind == KIND_STATE:
+            recognizer, state = self._nodes[q].state
+            return recognizer.run(state)
         node, longest = _within(self._nodes[q])
         runs: list[tuple[int, CharSet]] = []
         for way in node.items if node.kind == KIND_ALT else (node,):

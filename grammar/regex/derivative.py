@@ -31,6 +31,7 @@ from .nodes import (
     KIND_NOT,
     KIND_REP,
     KIND_SEAL,
+    KIND_STATE,
     KIND_VAR,
     KIND_WORDS,
     Node,
@@ -164,6 +165,11 @@ def _row(node: Node, budget: Budget) -> Row:
         return ((node.chars, EPSILON),)
     if kind == KIND_WORDS:
         return tuple(nodes.word_row(node))
+    if kind == KIND_STATE:
+        recognizer, state = node.state
+        moves = [(CharSet.of(ranges), nodes.state(recognizer, target)) for ranges, target in recognizer.moves(state)]
+        budget.spend(NODE_PRICE * len(moves))
+        return _merged(moves)
     if kind == KIND_CAT:
         return _cat_row(node, budget)
     if kind == KIND_REP:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Literal
 
 from ..errors import GrammarError
+from ..languages import Recognizer
 from ..limits import Limits
 from . import nodes
 from .automaton import RegexAutomaton
@@ -14,6 +16,7 @@ from .charset import CharSet, Range
 from .derivative import locate, row
 from .emptiness import is_live
 from .nodes import Node
+from .translate import pattern_node
 
 Dialect = Literal["ecma", "python"]
 Mode = Literal["full", "search"]
@@ -47,9 +50,8 @@ class Language:
             GrammarError: with the position, if the pattern is malformed or has no exact translation.
             LimitError: if it is larger than `limits` allow.
         """
-        from .translate import pattern_node
-
-        return cls(pattern_node(text, dialect, mode, limits))
+        make = pattern_node if len(text) > _SHORT else _short_pattern_node
+        return cls(make(text, dialect, mode, limits))
 
     @classmethod
     def literal(cls, text: str) -> Language:
@@ -65,6 +67,11 @@ class Language:
     def chars(cls, ranges: Iterable[Range]) -> Language:
         """One character out of inclusive code point `ranges`."""
         return cls(nodes.chars(CharSet.of(ranges)))
+
+    @classmethod
+    def recognized(cls, recognizer: Recognizer) -> Language:
+        """What a recognizer accepts."""
+        return cls(nodes.state(recognizer, recognizer.start))
 
     @classmethod
     def anything(cls) -> Language:
@@ -156,6 +163,10 @@ class Language:
 
     def __repr__(self) -> str:
         return f"<Language {self._node.uid}>"
+
+
+_SHORT = 256  # characters of a pattern that is remembered: it is read when a schema is checked, when it is used, and in the next schema
+_short_pattern_node = lru_cache(maxsize=512)(pattern_node)
 
 
 def _closed(node: Node) -> Node:

@@ -24,6 +24,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from ..languages import Recognizer
 from .budget import NODE_PRICE, Budget
 from .charset import ALL_CHARS, CharSet
 
@@ -40,6 +41,7 @@ KIND_BEHIND: Final = 9
 KIND_LOOP: Final = 10
 KIND_VAR: Final = 11
 KIND_SEAL: Final = 12
+KIND_STATE: Final = 13
 
 # A single remaining word up to this length gets a table of its own, so that equal suffixes are the same node.
 _CANONICAL_SUFFIX = 32
@@ -68,6 +70,7 @@ class Node:
         lo, hi: counts of REP and LOOP (`hi` None = unbounded).
         chars: the set of CHARS.
         words: table, first word, end word, characters already read, of WORDS.
+        state: recognizer and its state, of STATE.
         var: the variable's number, of LOOP and VAR.
         nullable: whether the empty string is in the set.
         min_len, max_len: bounds for the length in code points (`max_len` None = unbounded); reached when `positive`.
@@ -97,6 +100,7 @@ class Node:
         "positive",
         "row",
         "shifts",
+        "state",
         "uid",
         "var",
         "words",
@@ -108,6 +112,7 @@ class Node:
     hi: int | None
     chars: CharSet
     words: tuple[WordTable, int, int, int]
+    state: tuple[Recognizer, Any]
     var: int
     nullable: bool
     min_len: int
@@ -186,6 +191,8 @@ def _new(
         node.chars = payload
     elif kind == KIND_WORDS:
         node.words = payload
+    elif kind == KIND_STATE:
+        node.state = payload
     node.row = None
     node.shifts = None
     node.first_round = None
@@ -217,6 +224,19 @@ def chars(allowed: CharSet) -> Node:
     if not allowed:
         return EMPTY
     return _new(key, KIND_CHARS, nullable=False, min_len=1, max_len=1, positive=True, payload=allowed)
+
+
+def state(recognizer: Recognizer, at: Any) -> Node:
+    """What a recognizer accepts from one of its states."""
+    key = (KIND_STATE, recognizer, at)
+    found = _known(key)
+    if found is not None:
+        return found
+    accepting = recognizer.accepting(at)
+    shortest = 0 if accepting else max(1, recognizer.shortest(at))
+    node = _new(key, KIND_STATE, nullable=accepting, min_len=shortest, max_len=None, payload=(recognizer, at))
+    node.live = accepting or recognizer.is_live(at)
+    return node
 
 
 def words(texts: Iterable[str]) -> Node:
@@ -573,6 +593,8 @@ def conj(nodes: Iterable[Node]) -> Node:
             uniform = counted if uniform is None else _meet_runs(uniform, counted)
     if uniform is not None:
         allowed, lo, hi = uniform
+        if hi is not None and allowed is ALL_CHARS:
+            hi = _bound_states(flat, hi)
         run = EMPTY if hi is not None and lo > hi else rep(chars(allowed), lo, hi)
         if not flat or run is EMPTY:
             return run
@@ -590,6 +612,20 @@ def conj(nodes: Iterable[Node]) -> Node:
     if len(flat) == 1:
         return next(iter(flat.values()))
     return _conj_of(flat)
+
+
+def _bound_states(flat: dict[int, Node], hi: int) -> int | None:
+    """Moves the upper bound of a length into a recognizer of `flat` that can count itself; what is left of the bound."""
+    for node in flat.values():
+        if node.kind == KIND_STATE:
+            recognizer, at = node.state
+            bounded = recognizer.at_most(at, hi)
+            if bounded is not None:
+                del flat[node.uid]
+                node = state(recognizer, bounded)
+                flat[node.uid] = node
+                return None
+    return hi
 
 
 def _conj_rules(flat: dict[int, Node]) -> Node | None:

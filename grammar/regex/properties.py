@@ -34,6 +34,18 @@ def unicode_property(name: str, value: str | None = None) -> CharSet | None:
 
 
 @cache
+def property_texts() -> tuple[str, ...]:
+    """All that may stand in the braces of `\\p{...}`, sorted."""
+    texts: set[str] = set()
+    for kind, name in _lines():
+        if kind in ("gc", "bin"):
+            texts.add(name)
+        keys = ("sc", "scx") if kind == "sc" else (kind,)
+        texts.update(f"{key}={name}" for key, of in _KEYS.items() if of in keys)
+    return tuple(sorted(texts))
+
+
+@cache
 def _lines() -> dict[tuple[str, str], str]:
     """The ranges as written, by kind and name."""
     text = Path(__file__).with_name("unicode_properties.txt").read_text(encoding="utf-8")

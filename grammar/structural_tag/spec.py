@@ -51,10 +51,12 @@ class AnyText(Node):
     Attributes:
         excludes: what may not be in it.
         max_tokens: most tokens it may take, None for any number. A token counts if it has brought text and the text goes on after it.
+        max_chars: most characters it may have, None for any number; not together with `max_tokens`.
     """
 
     excludes: tuple[Boundary, ...] = ()
     max_tokens: int | None = None
+    max_chars: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,13 +85,34 @@ class JsonSchema(Node):
     """A JSON document; the options are those of `Grammar.json_schema`. All schemas of one tree share their whitespace.
 
     Attributes:
+        style: "json", or how the members of the object are written apart: one of `parameter_styles.STYLES`.
         schema_pointer: where the schema stands in the JSON form, below `pointer`.
     """
 
     json_schema: Json
+    style: str = "json"
     whitespace: str = "bounded"
     property_order: Literal["schema", "any"] = "schema"
     schema_pointer: str = field(default="json_schema", compare=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member(Node):
+    """The value of one member of an object whose members are written apart. It is made of a `JsonSchema` with a style, see `parameters`.
+
+    Attributes:
+        schema: of the object.
+        shape: number of the way to be such an object.
+        name: of the member.
+        as_text: the value is a string, written as it is; else it is written as JSON.
+        is_mixed: a value that is no string is possible too, so a text that could be JSON is JSON.
+    """
+
+    schema: JsonSchema
+    shape: int
+    name: str
+    as_text: bool
+    is_mixed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,12 +194,15 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all nodes inside it, outer ones first, in the order of the text."""
+    """The node and all nodes inside it, outer ones first, in the order of the text; one that stands at several places, at the first."""
+    seen: set[int] = set()
     stack = [node]
     while stack:
         node = stack.pop()
-        yield node
-        stack.extend(reversed(children(node)))
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            stack.extend(reversed(children(node)))
 
 
 def boundaries_of(node: Node) -> Iterator[Boundary]:

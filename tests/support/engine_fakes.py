@@ -67,6 +67,24 @@ class FakeModel:
         return self.module.config
 
 
+class Poisoned(torch.nn.Module):
+    """A model whose logits are NaN for sequences that end with a certain token, or that raises."""
+
+    def __init__(self, *, nan_after: int | None = None, raise_after: int | None = None):
+        super().__init__()
+        self.inner = tiny_llama()
+        self.config = self.inner.config
+        self.nan_after, self.raise_after = nan_after, raise_after
+
+    def forward(self, input_ids, logits_to_keep, **options):
+        if self.raise_after is not None and bool((input_ids == self.raise_after).any()):
+            raise RuntimeError("out of memory")
+        output = self.inner(input_ids=input_ids, logits_to_keep=logits_to_keep, **options)
+        if self.nan_after is not None:
+            output.logits[0, input_ids[0, logits_to_keep] == self.nan_after] = float("nan")
+        return output
+
+
 @dataclass(frozen=True)
 class Script:
     """A grammar for tests: at each place a set of allowed tokens.
@@ -139,14 +157,22 @@ class FakeCompiler:
             vocab_size=NUM_TOKENS, eos_token_ids=frozenset({EOS}), token_bytes=tuple(tokens + [None] * (NUM_TOKENS - 256))
         )
         self.futures: dict[Any, Future[Any]] = {}
+        self.waiting: dict[Any, list[Future[Any]]] = {}  # of those who asked
 
     def submit(self, grammar: Any) -> Future[Any]:
         future: Future[Any] = Future()
         if isinstance(grammar, Script):
             future.set_result(grammar)
         else:
-            self.futures[grammar] = future
+            self.waiting.setdefault(grammar, []).append(future)
+            self.futures.setdefault(grammar, Future()).add_done_callback(lambda made: _pass_on(made, future))
         return future
+
+
+def _pass_on(made: Future[Any], future: Future[Any]) -> None:
+    if future.set_running_or_notify_cancel():
+        error = made.exception()
+        future.set_result(made.result()) if error is None else future.set_exception(error)
 
 
 def mask_of(token_ids: Iterable[int], num_tokens: int = NUM_TOKENS) -> np.ndarray:

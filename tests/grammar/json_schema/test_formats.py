@@ -59,8 +59,11 @@ TABLES: dict[str, tuple[list[str], list[str]]] = {
         ["a", "@b", "a＠b", "a@", "é" * 33 + "@b", "𝕏" * 17 + "@b", "a@b@c", "a@é-"],
     ),
     "hostname": (
-        ["a", "example.com", "a--b.com", "1host", "x" * 63 + ".org", "A-B.c"],
-        ["", ".", "a.", ".a", "-a", "a-", "a_b", "x" * 64, "xn--X", "ab--c", "a..b", ".".join(["x" * 63] * 4), "é.com"],
+        ["a", "example.com", "a--b.com", "1host", "x" * 63 + ".org", "A-B.c", "xn--zca", "a.xn--4dbc5h", "xn-a", "X-n"],
+        [
+            *("", ".", "a.", ".a", "-a", "a-", "a_b", "x" * 64, "xn--X", "ab--c", "a..b", ".".join(["x" * 63] * 4), "é.com"),
+            *("xn--", "xn--a", "xn--zca-", "xn---zca", "xn--a-", "xn--ls8h", "0a.xn--4dbc5h", "xn--4dbc5h.1", "X" * 64),
+        ],
     ),
     "idn-hostname": (
         [
@@ -164,8 +167,12 @@ TABLES: dict[str, tuple[list[str], list[str]]] = {
     "json-pointer": (["", "/", "/a/b~0~1", "//", "/é\n", "/~01"], ["a", "#", "/~", "/~2", "#/a", "/a~"]),
     "relative-json-pointer": (["0", "1/a", "12#", "0/", "0//~1"], ["", "/a", "01", "-1", "+1", "0##", "1#/a", "0/~2", "1a"]),
     "regex": (
-        ["", "a", "a|b", "^a$", "(a)+", "(?:a|(b(c)))*?", "[a-z0-9_-]", "[^]", "[]", r"\d{2,4}", "a{2}", "a{2,}?", r"\u{1F600}", r"\bx\B"],
-        ["(", ")", "(a", "[a", "a**", "*", "a{3,2}", "a{", "}", "]", "[z-a]", r"\a", "(?i)a", "(?P<n>a)", "^*", r"\u{110000}", "\\"],
+        ["", "a", "a|b", "^a$", "(a)+", "(?:a|(b(c)))*?", "[a-z0-9_-]", "[^]", "[]", r"\d{2,4}", "a{2}", "a{2,}?", r"\u{1F600}", r"\bx\B"]
+        + ["(?<n>a)", r"(?<n>a)\k<n>", r"\k<n>(?:b|(?<n>a))", r"(a)\1", r"\2()()", r"\p{Lu}", r"[\p{Script=Greek}\d]", r"\0[\0-\x7F]", "((((a))))"]
+        + ["[a-]", "[--a]", "[^^]", r"[\u{61}-\u{7A}é]", "[!-é]", "a{0,99999}", r"(?<=a)b(?<!c)"],
+        ["(", ")", "(a", "[a", "a**", "*", "a{3,2}", "a{", "}", "]", "[z-a]", r"\a", "(?i)a", "(?P<n>a)", "^*", r"\u{110000}", "\\"]
+        + ["(?<n>a)(?<n>b)", r"\k<n>", r"(?<n>a)\k<m>", r"(?<n>a)\k", r"()\2", r"\p{Xx}", r"\pL", r"[\d-a]", r"[\u{7A}-\u{61}]", r"\00", "(?=a)*"]
+        + ["(?<1>a)", "(?<n)", "[b-a]", r"\u12", "a{1,0}", "(?:a", r"[\k]", "a{,1}"],
     ),
 }
 
@@ -176,9 +183,12 @@ def language(name: str) -> Language:
     return found
 
 
-def walk(automaton: CharAutomaton, rng: random.Random, max_length: int) -> str | None:
+def walk(automaton: CharAutomaton, rng: random.Random, max_length: int, prefix: str = "") -> str | None:
     """A random word of the automaton that prefers ASCII; None if it did not end in time."""
     state, text = automaton.start, ""
+    for char in prefix:
+        text += char
+        state = next(target for low, high, target in automaton.edges(state) if low <= ord(char) <= high)
     for _ in range(max_length):
         edges = automaton.edges(state)
         assert edges or automaton.accepting(state), f"dead end after {text!r}"
@@ -189,9 +199,9 @@ def walk(automaton: CharAutomaton, rng: random.Random, max_length: int) -> str |
     return None
 
 
-def walks(name: str, count: int, max_length: int = 300) -> list[str]:
+def walks(name: str, count: int, max_length: int = 300, prefix: str = "") -> list[str]:
     automaton, rng = language(name).automaton(Limits()), random.Random(name)
-    return [text for text in (walk(automaton, rng, max_length) for _ in range(count)) if text is not None]
+    return [text for text in (walk(automaton, rng, max_length, prefix) for _ in range(count)) if text is not None]
 
 
 def test_every_format_has_a_table() -> None:
@@ -272,6 +282,31 @@ def test_idn_hostnames_are_valid_for_an_independent_encoder() -> None:
         assert len(idna.encode(text)) <= 253
 
 
+def test_a_labels_are_those_of_an_independent_decoder() -> None:
+    accepted = walks("hostname", 30, max_length=100, prefix="xn--")
+    assert len(accepted) > 10
+    for text in accepted:
+        idna.decode(text, strict=True)
+
+
+@given(st.lists(st.sampled_from("abאבا٠۰اבल·l一ー・한字ȩ́-1ß"), min_size=1, max_size=9).map("".join))
+def test_a_labels_of_short_labels(text: str) -> None:
+    form = "xn--" + text.encode("punycode").decode()
+    try:
+        expected = idna.ulabel(form) == text
+    except (idna.IDNAError, UnicodeError):
+        expected = False
+    assert language("hostname").matches(form) == expected
+
+
+def test_a_labels_can_be_bounded_and_excluded() -> None:
+    short = language("hostname") & Language.length(0, 12)
+    assert short.matches("xn--4dbc5h") and short.matches("xn--4dbc5h.a") and not short.matches("xn--4dbc5h.ab")
+    assert all(walk(short.automaton(Limits()), random.Random(k), 13, "xn--") for k in range(20))
+    others = ~language("hostname")
+    assert not others.matches("xn--4dbc5h") and others.matches("xn--5db1e") and others.matches("xn--4dbc5h.")
+
+
 def test_characters_of_idn_hostnames_are_valid_for_an_independent_encoder() -> None:
     accepted = [char for char in map(chr, (*range(0xD800), *range(0xE000, 0x10000, 7))) if language("idn-hostname").matches(char)]
     assert len(accepted) > 45_000
@@ -296,7 +331,7 @@ def test_length_of_a_labels_is_never_underestimated(wide: str, narrow: str) -> N
 
 def test_walks_through_regex_compile() -> None:
     for text in walks("regex", 200, max_length=60):
-        if not re.search(r"\(\?<|\[\]|\[\^\]|\\[cu/]|\$\{|\\u\{", text):
+        if not re.search(r"\(\?<|\[|\\[cukpP0-9/]|\$\{", text):
             re.compile(text)
 
 

@@ -48,6 +48,7 @@ class LLM:
         tensor_parallel_size: only 1 is built; any other number is refused.
         enable_prefix_caching: reuse the KV blocks of equal prompt beginnings.
         async_scheduling: start a step before the text of the last one is made; None does on a GPU.
+        resident_masks: keep masks and transitions of grammars beside the logits; None does on a GPU.
         draft_from_grammar: draft what a grammar forces or has led to before. Answers are the same as without, in fewer steps.
         speculative_config: draft by prompt lookup, with the settings of `SpeculativeConfig`, such as
             `{"method": "ngram", "num_speculative_tokens": 5}`.
@@ -76,6 +77,7 @@ class LLM:
         tensor_parallel_size: int = 1,
         enable_prefix_caching: bool = True,
         async_scheduling: bool | None = None,
+        resident_masks: bool | None = None,
         draft_from_grammar: bool = True,
         speculative_config: Mapping[str, Any] | None = None,
         seed: int | None = None,
@@ -97,6 +99,7 @@ class LLM:
             tensor_parallel_size=tensor_parallel_size,
             enable_prefix_caching=enable_prefix_caching,
             async_scheduling=async_scheduling,
+            resident_masks=resident_masks,
             draft_from_grammar=draft_from_grammar,
             speculative_config=speculative_config,
             seed=seed,

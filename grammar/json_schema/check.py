@@ -328,7 +328,8 @@ def _check_values(keyword: str, value: Json) -> None:
     elif keyword in ("enum", "const"):
         for scalar in value if keyword == "enum" else [value]:
             if isinstance(scalar, str):
-                Language.literal(scalar)
+                if not scalar.isascii():
+                    Language.literal(scalar)
             elif is_number(scalar):
                 exact(scalar)
     elif keyword in NUMBER_KEYWORDS and not isinstance(value, bool):

@@ -195,6 +195,15 @@ class ObjectShape:
     witnesses: tuple[Witness, ...] = ()
     pointer: Pointer = field(default=ROOT, compare=False)
 
+    # written out because `dataclasses.replace` takes five times as long
+
+    def with_members(self, members: tuple[Members, ...]) -> ObjectShape:
+        return ObjectShape(members, self.required, self.names, self.low, self.high, self.dependencies, self.witnesses, self.pointer)
+
+    def at(self, pointer: Pointer) -> ObjectShape:
+        """The same objects, from another place of the schema."""
+        return ObjectShape(self.members, self.required, self.names, self.low, self.high, self.dependencies, self.witnesses, pointer)
+
 
 @dataclass(frozen=True, slots=True)
 class Shapes:

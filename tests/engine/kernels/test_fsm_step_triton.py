@@ -41,5 +41,6 @@ def test_the_kernel_agrees_with_the_reference_in_the_interpreter():
     run_python(_INTERPRET, TRITON_INTERPRET="1")
 
 
+@pytest.mark.slow
 def test_the_kernel_compiles_for_gpus_without_spilling():
     run_python(_COMPILE)

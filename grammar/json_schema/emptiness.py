@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..limits import Limits
@@ -102,6 +103,13 @@ class Emptiness:
 
         ways = [way for shape in arrays for way in array_needs(self._expander, shape)]
         return ways + [way for shape in objects for way in object_needs(self._expander, shape)]
+
+    def may_have_scalar(self, shapes: Shapes) -> bool:
+        """As `has_scalar`, and where formats are not known exactly also if there may be one."""
+        strings = shapes.string
+        if strings.language is not None and not strings.language.is_exact:
+            shapes = replace(shapes, string=replace(strings, language=strings.language.outer))
+        return self.has_scalar(shapes)
 
     def has_scalar(self, shapes: Shapes) -> bool:
         if shapes.literals or not shapes.number.is_empty(self._limits):

@@ -377,7 +377,7 @@ class Expander:
             arrays = bool(both.arrays) and (yield from self._any_open(self._roughly_needs(both.arrays, ())))
             objects = bool(both.objects) and (yield from self._any_open(self._roughly_needs((), both.objects)))
             overlapping = replace(other, arrays=other.arrays if arrays else (), objects=other.objects if objects else ())
-            if arrays or objects or self._emptiness.has_scalar(both):
+            if arrays or objects or self._emptiness.may_have_scalar(both):
                 cuts.append(algebra.subtract(own, overlapping))
         cuts.sort(key=lambda s: len(s.arrays) + len(s.objects))
         for cut in cuts:
@@ -397,7 +397,7 @@ class Expander:
                     inner = yield need
                 except _Loop:
                     continue  # not known yet, so it may be open
-                if not inner.arrays and not inner.objects and not self._emptiness.has_scalar(inner):
+                if not inner.arrays and not inner.objects and not self._emptiness.may_have_scalar(inner):
                     possible = False
                     break
             if possible:

@@ -51,16 +51,20 @@ class LeafTable:
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
-        base = self.base.ctypes.data if len(self.base) else 0
-        closing, num_closing = (0, -1) if self.closing is None else (self.closing.ctypes.data, len(self.closing))
-        ids, exits = (self.ids.ctypes.data, len(self.ids)), (self.exits.ctypes.data, len(self.exits))
-        enders = self.enders.ctypes.data, len(self.enders)
-        object.__setattr__(self, "memory", np.array([base, *ids, *exits, closing, num_closing, self.tidy, *enders, self.bounded], np.int64))
+        base, _ = _place(self.base)
+        closing, num_closing = (0, -1) if self.closing is None else _place(self.closing)
+        places = base, *_place(self.ids), *_place(self.exits), closing, num_closing, self.tidy, *_place(self.enders), self.bounded
+        object.__setattr__(self, "memory", np.array(places, np.int64))
 
     @property
     def num_bytes(self) -> int:
         arrays = (self.base, self.ids, self.exits, self.enders, self.memory)
         return _OBJECT_BYTES + sum(array.nbytes for array in arrays) + (0 if self.closing is None else self.closing.nbytes)
+
+
+def _place(array: np.ndarray) -> tuple[int, int]:
+    """Address and length of an array, for kernels."""
+    return (array.ctypes.data, len(array)) if len(array) else (0, 0)
 
 
 class LeafTables:

@@ -8,7 +8,7 @@ from ..grammar.machine import Machine
 from ..grammar.machine_layout import CLASS_BASE, DEAD, DOUBT, H_NEED_A, NIL, OFF
 from .book import Book
 from .doubts import Doubts, NoDoubts
-from .kernels.collect import NAMES, NAMES_AT, NEED_LEAF, NEED_PLAIN, NEED_SPACE, READ, READ_AT, SPILL, TRY, collect
+from .kernels.collect import collect
 from .kernels.kit import (
     ANSWERED,
     ANSWERED_AT,
@@ -26,6 +26,7 @@ from .kernels.kit import (
     POSITION,
 )
 from .kernels.rows import set_bits
+from .kernels.tasks import NAMES, NAMES_AT, NEED_LEAF, NEED_PLAIN, NEED_SPACE, READ, READ_AT, SPILL, TRY
 from .mask import NO_ROW, Mask
 from .scratch import Scratch
 from .trie import DEPTH as NODE_DEPTH

@@ -8,8 +8,8 @@ import numpy as np
 
 from ..grammar.kernels.unions import OUT_SIZE
 from .kernels.classify import INFO_SIZE
-from .kernels.collect import MAX_TASKS, TASK
 from .kernels.kit import STATUS_SIZE
+from .kernels.tasks import MAX_TASKS, TASK
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
@@ -21,7 +21,7 @@ class Scratch:
     exits, enders, leaf_found, leaf_path: int32: what a scan of a leaf finds.
     out: int32: members of unions within one step.
     status: int32: what mask kernels answer, see `kernels.kit`.
-    tasks: int32 [MAX_TASKS, TASK], see `kernels.collect`.
+    tasks: int32 [MAX_TASKS, TASK], see `kernels.tasks`.
     bases: int64: addresses of rows.
     dropped: uint8 [V]: zero between calls.
     kit: for kernels, see `kernels.kit`.

@@ -15,7 +15,7 @@ from formcast.engine.kernels.fsm_step import FsmStep, reference, triton
 
 for sizes in SIZES:
     for seed in range(3):
-        states, tokens, tables = random_case(*sizes, seed)
+        states, tokens, tables = random_case(*sizes, seed=seed)
         step = FsmStep(states=torch.empty_like(states), mask_rows=torch.empty_like(states))
         triton.fsm_step(states, tokens, tables, step)
         expected = reference.fsm_step(states, tokens, tables)

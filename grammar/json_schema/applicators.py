@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from .document import Document
 from .interior import Interior
 from .keywords import REFERENCES
-from .nodes import Node, Nodes
+from .nodes import Node, Nodes, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,29 @@ def applicators(inside: Interior) -> list[Applicator]:
         if inside.has(keyword):
             found.extend(_dependents(inside, keyword, schema[keyword]))
     return found
+
+
+class Insides:
+    """The insides of the places of one document, and what is applied there, each made once."""
+
+    def __init__(self, document: Document, nodes: Nodes):
+        self._document = document
+        self._nodes = nodes
+        self._insides: dict[Place, Interior] = {}
+        self._applied: dict[Place, tuple[Node, ...]] = {}
+
+    def of(self, place: Place) -> Interior:
+        inside = self._insides.get(place)
+        if inside is None:
+            inside = self._insides[place] = Interior.of(place, self._document, self._nodes)
+        return inside
+
+    def applied(self, place: Place) -> tuple[Node, ...]:
+        """What the in-place applicators of a place mean."""
+        applied = self._applied.get(place)
+        if applied is None:
+            applied = self._applied[place] = tuple([a.meaning(self._nodes) for a in applicators(self.of(place))])
+        return applied
 
 
 def _dependents(inside: Interior, keyword: str, pairs: Mapping[str, Any]) -> list[Applicator]:

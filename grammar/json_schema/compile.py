@@ -50,6 +50,7 @@ class SchemaCompiler:
         self.expander = expander
         expander.renewing = True
         self.machine: Machine = weakref.proxy(machine)
+        self._weakly: SchemaCompiler = weakref.proxy(self)  # for frames: the machine holds it, through the makers of values
         self._any_order = any_order
         self._values: dict[tuple[Node, tuple[Value, ...]], int] = {}
         self._distinct: dict[Node, int] = {}
@@ -239,13 +240,13 @@ class SchemaCompiler:
             more = tuple(sorted({name for rival in rivals for name in rival.data if name not in names}))
         frames = self._objects.get((shape, more))
         if frames is None:
-            frames = self._objects[shape, more] = ObjectFrames(self, shape, any_order=self._any_order, more=more)
+            frames = self._objects[shape, more] = ObjectFrames(self._weakly, shape, any_order=self._any_order, more=more)
         return frames
 
     def array_frames(self, shape: ArrayShape, *, by_value: bool = False) -> ArrayFrames:
         frames = self._arrays.get((shape, by_value))
         if frames is None:
-            frames = self._arrays[shape, by_value] = ArrayFrames(self, shape, by_value=by_value)
+            frames = self._arrays[shape, by_value] = ArrayFrames(self._weakly, shape, by_value=by_value)
         return frames
 
     def other_keys(self, tidy: bool) -> int:

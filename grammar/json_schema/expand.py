@@ -7,6 +7,7 @@ properties and items) stay nodes. Expansion runs on an explicit stack of generat
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from dataclasses import replace
@@ -17,7 +18,7 @@ from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from ..regex import Language
 from .algebra import Algebra
-from .applicators import applicators
+from .applicators import Insides
 from .assertions import Assertions
 from .document import Document
 from .emptiness import Emptiness
@@ -68,14 +69,16 @@ class Expander:
         self.limits = limits
         self.steps = Steps(limits)
         self.nodes = Nodes()
+        insides = Insides(document, self.nodes)
+        self._inside, self.applied = insides.of, insides.applied
         self.outlines = Outlines(self.nodes, self._inside, self.applied, self.steps)
         self._algebra = Algebra(self.nodes, self.outlines, self.steps)
         self._assertions = Assertions(self.nodes, self._algebra, self.steps)
-        self._evaluation = Evaluation(self.nodes, self._inside, self._overlap)
-        self._emptiness = Emptiness(self, limits)
+        # what it is made of does not hold it, so that all of it goes with its last user, without waiting for the collector
+        expander = self._weakly = weakref.proxy(self)
+        self._evaluation = Evaluation(self.nodes, self._inside, lambda kind, parts: expander._overlap(kind, parts))
+        self._emptiness = Emptiness(expander, limits)
         self._shapes: dict[Node, Shapes] = {}
-        self._interiors: dict[Place, Interior] = {}
-        self._meanings: dict[Place, tuple[Node, ...]] = {}
         self._open: set[Node] = set()
 
     @property
@@ -98,7 +101,7 @@ class Expander:
         """Counts the values of nodes."""
         from .extent import Extent
 
-        return Extent(self)
+        return Extent(self._weakly)
 
     # --- the stack -------------------------------------------------------------------------------------------------
 
@@ -211,19 +214,6 @@ class Expander:
             ALL_SHAPES.arrays if kinds.arrays else (),
             ALL_SHAPES.objects if kinds.objects else (),
         )
-
-    def _inside(self, place: Place) -> Interior:
-        inside = self._interiors.get(place)
-        if inside is None:
-            inside = self._interiors[place] = Interior.of(place, self.document, self.nodes)
-        return inside
-
-    def applied(self, place: Place) -> tuple[Node, ...]:
-        """What the in-place applicators of a place mean."""
-        applied = self._meanings.get(place)
-        if applied is None:
-            applied = self._meanings[place] = tuple(a.meaning(self.nodes) for a in applicators(self._inside(place)))
-        return applied
 
     # --- conjunctions ----------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import pytest
 from formcast import Grammar
 from formcast.grammar.collector import RELAXED
 from formcast.grammar.errors import GrammarError
+from formcast.grammar.machine import Machine
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +47,28 @@ def test_a_collector_that_is_off_stays_off() -> None:
     with RELAXED:
         assert gc.get_threshold()[0] == 0
     assert gc.get_threshold()[0] == 0
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "a": {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"$ref": "#"}]}, "uniqueItems": True},
+        "b": {"oneOf": [{"required": ["c"]}, {"required": ["d"]}]},
+    },
+    "patternProperties": {"^x": {"not": {"type": "string"}}},
+}
+
+
+def test_a_grammar_goes_with_its_last_user() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        assert Grammar.json_schema(SCHEMA).accepts('{"a": [1, {"a": []}], "b": {"c": 1}, "x": 2}')
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        left = [found for found in gc.garbage if ".json_schema." in type(found).__module__ or type(found) is Machine]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+    assert left == []

@@ -243,7 +243,7 @@ _VALUES = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.lists(_VALUES, min_size=1, max_size=3), st.lists(st.integers(1, 7), min_size=1, max_size=4))
 def test_random_calls_are_read_back(name: str, values: list[Any], sizes: list[int]):
     used = use(name, REQUIRED, [Tool(name="act", parameters=_RANDOM, strict=True), STOPPING])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..limits import Limits
@@ -36,9 +37,6 @@ class Emptiness:
         known = self._inhabited.get(node)
         if known is not None:
             return known
-        if _is_plain(node):
-            self._inhabited[node] = True
-            return True
         ways = self._ways(node)
         if [] in ways:
             self._inhabited[node] = True
@@ -106,6 +104,13 @@ class Emptiness:
         ways = [way for shape in arrays for way in array_needs(self._expander, shape)]
         return ways + [way for shape in objects for way in object_needs(self._expander, shape)]
 
+    def may_have_scalar(self, shapes: Shapes) -> bool:
+        """As `has_scalar`, and where formats are not known exactly also if there may be one."""
+        strings = shapes.string
+        if strings.language is not None and not strings.language.is_exact:
+            shapes = replace(shapes, string=replace(strings, language=strings.language.outer))
+        return self.has_scalar(shapes)
+
     def has_scalar(self, shapes: Shapes) -> bool:
         if shapes.literals or not shapes.number.is_empty(self._limits):
             return True
@@ -123,7 +128,7 @@ class Emptiness:
             return None
         strings: Sequence[str] | None = ()
         if self.has_string(shapes.string):
-            strings = members(shapes.string.to_language(), cap, self._limits)
+            strings = strings_in(shapes.string, cap, self._limits)
         numbers = (shapes.number.plain | shapes.number.other).values(cap)
         if strings is None or numbers is None:
             return None
@@ -140,6 +145,13 @@ def _is_plain(node: Node) -> bool:
 
 
 _LITERAL_VALUES = {"null": None, "true": True, "false": False}
+
+
+def strings_in(strings: StringSet, cap: int, limits: Limits) -> list[str] | None:
+    """All of some strings, sorted, if there are at most `cap` of them, which is less than there are characters; else None."""
+    if strings.language is None and strings.high != 0:
+        return None
+    return members(strings.to_language(), cap, limits)
 
 
 def members(language: Language, cap: int, limits: Limits) -> list[str] | None:

@@ -387,7 +387,7 @@ class Expander:
             arrays = bool(both.arrays) and (yield from self._any_open(self._roughly_needs(both.arrays, ())))
             objects = bool(both.objects) and (yield from self._any_open(self._roughly_needs((), both.objects)))
             overlapping = replace(other, arrays=other.arrays if arrays else (), objects=other.objects if objects else ())
-            if arrays or objects or self._emptiness.has_scalar(both):
+            if arrays or objects or self._emptiness.may_have_scalar(both):
                 cuts.append(algebra.subtract(own, overlapping))
         cuts.sort(key=lambda s: len(s.arrays) + len(s.objects))
         for cut in cuts:
@@ -396,7 +396,7 @@ class Expander:
 
     def _roughly_needs(self, arrays: Sequence[ArrayShape], objects: Sequence[ObjectShape]) -> list[list[Node]]:
         """What one of the shapes needs to have a value, or less, without what only expanding other nodes could tell."""
-        return self._emptiness.needs([replace(shape, unique=False, repeats=False) for shape in arrays], objects)
+        return self._emptiness.needs([replace(s, unique=False, repeats=False) if s.unique or s.repeats else s for s in arrays], objects)
 
     def _any_open(self, ways: list[list[Node]]) -> Generator[Node, Shapes, bool]:
         """False only if each way needs an empty node. Looks one level deep, which is where real schemas tell branches apart."""
@@ -407,7 +407,7 @@ class Expander:
                     inner = yield need
                 except _Loop:
                     continue  # not known yet, so it may be open
-                if not inner.arrays and not inner.objects and not self._emptiness.has_scalar(inner):
+                if not inner.arrays and not inner.objects and not self._emptiness.may_have_scalar(inner):
                     possible = False
                     break
             if possible:

@@ -91,7 +91,7 @@ def _window_live(node: Node, budget: Budget) -> bool | None:
 
 def _explore(root: Node, budget: Budget) -> bool:
     parents: dict[int, tuple[Node, Node | None]] = {root.uid: (root, None)}
-    heap: list[tuple[int, int, Node]] = [(root.min_len, root.uid, root)]
+    heap: list[tuple[int, int, Node]] = [(_distance(root), root.uid, root)]
     while heap:
         current = heappop(heap)[2]
         for _, target in row(current, budget):
@@ -104,12 +104,17 @@ def _explore(root: Node, budget: Budget) -> bool:
                 return True
             if live is None:
                 parents[target.uid] = (target, current)
-                heappush(heap, (target.min_len, target.uid, target))
+                heappush(heap, (_distance(target), target.uid, target))
                 if len(parents) > budget.limits.max_states:
                     raise LimitError(f"an emptiness test needs more than {budget.limits.max_states} states")
     for node, _ in parents.values():
         node.live = False
     return False
+
+
+def _distance(node: Node) -> int:
+    """How far a node is from accepting: of a conjunction, what all its parts together still need, so that none is lost sight of."""
+    return sum([item.min_len for item in node.items]) if node.kind == KIND_AND else node.min_len
 
 
 def _mark_path(node: Node | None, parents: dict[int, tuple[Node, Node | None]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal
 
@@ -29,12 +29,16 @@ class Language:
 
     Two languages are equal if they are the same expression; equal sets may be written as different expressions.
     Making and combining languages is cheap: nothing is explored before `matches`, `is_empty` or an automaton asks.
+
+    A set that can't be had exactly is an inner one, which is meant everywhere, and an outer one that holds all that may be in the set:
+    complements are those of the outer one.
     """
 
-    __slots__ = ("_node",)
+    __slots__ = ("_node", "_outer")
 
-    def __init__(self, node: Node):
+    def __init__(self, node: Node, outer: Node | None = None):
         self._node = node
+        self._outer = node if outer is None else outer
 
     @classmethod
     def pattern(cls, text: str, dialect: Dialect = "ecma", mode: Mode = "full", limits: Limits = _DEFAULT_LIMITS) -> Language:
@@ -93,14 +97,29 @@ class Language:
         """Every string of `minimum` to `maximum` code points (None = no upper bound)."""
         return cls(nodes.length(max(minimum, 0), maximum))
 
+    @staticmethod
+    def between(inner: Language, outer: Language) -> Language:
+        """A set that is not known exactly: all of `inner` is in it, and nothing that is not in `outer`."""
+        return Language(inner._node, outer._outer)
+
+    @property
+    def outer(self) -> Language:
+        """All that may be in the set; the set itself where it is exact."""
+        return self if self.is_exact else Language(self._outer)
+
+    @property
+    def is_exact(self) -> bool:
+        return self._node is self._outer
+
     def __and__(self, other: Language) -> Language:
-        return Language(nodes.conj((self._node, other._node)))
+        return Language.intersection((self, other))
 
     def __or__(self, other: Language) -> Language:
-        return Language(nodes.alt((self._node, other._node)))
+        return Language.union((self, other))
 
     def __invert__(self) -> Language:
-        return Language(nodes.complement(self._node))
+        inner = nodes.complement(self._outer)
+        return Language(inner) if self.is_exact else Language(inner, nodes.complement(self._node))
 
     def __sub__(self, other: Language) -> Language:
         return self & ~other
@@ -108,23 +127,20 @@ class Language:
     @staticmethod
     def union(parts: Iterable[Language]) -> Language:
         """The union of any number of languages."""
-        return Language(nodes.alt([part._node for part in parts]))
+        return _each(nodes.alt, list(parts))
 
     @staticmethod
     def intersection(parts: Iterable[Language]) -> Language:
         """The intersection of any number of languages; every string if there is none."""
-        return Language(nodes.conj([part._node for part in parts]))
+        return _each(nodes.conj, list(parts))
 
     def concat(self, *others: Language) -> Language:
         """Strings of this language, each followed by one of the next. Assertions do not look across the seams."""
-        result = nodes.EPSILON
-        for part in reversed((self, *others)):
-            result = nodes.cat(_closed(part._node), result)
-        return Language(result)
+        return _each(_sequence, [self, *others])
 
     def repeat(self, minimum: int = 0, maximum: int | None = None) -> Language:
         """`minimum` to `maximum` strings of this language after another."""
-        return Language(nodes.rep(_closed(self._node), minimum, maximum))
+        return _each(lambda parts: nodes.rep(_closed(parts[0]), minimum, maximum), [self])
 
     def words(self) -> tuple[str, ...] | None:
         """The strings of the set, sorted, if it is written as a list of them."""
@@ -156,7 +172,7 @@ class Language:
         return RegexAutomaton(self._node, limits)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Language) and self._node is other._node
+        return isinstance(other, Language) and self._node is other._node and self._outer is other._outer
 
     def __hash__(self) -> int:
         return hash(self._node.uid)
@@ -167,6 +183,18 @@ class Language:
 
 _SHORT = 256  # characters of a pattern that is remembered: it is read when a schema is checked, when it is used, and in the next schema
 _short_pattern_node = lru_cache(maxsize=512)(pattern_node)
+
+
+def _each(combine: Callable[[list[Node]], Node], parts: list[Language]) -> Language:
+    inner = combine([part._node for part in parts])
+    return Language(inner) if all(part.is_exact for part in parts) else Language(inner, combine([part._outer for part in parts]))
+
+
+def _sequence(parts: list[Node]) -> Node:
+    result = nodes.EPSILON
+    for part in reversed(parts):
+        result = nodes.cat(_closed(part), result)
+    return result
 
 
 def _closed(node: Node) -> Node:

@@ -149,3 +149,17 @@ def test_refused_schemas_are_explained_too() -> None:
         ("", "properties", "enforced"),
         ("/properties/a/minimum", "minimum", "refused"),
     }
+
+
+@pytest.mark.parametrize("high", [None, 2, 3])
+@pytest.mark.parametrize("letters", ["abc", "abcd"])
+@pytest.mark.parametrize("names", [{"pattern": "^..$"}, {"pattern": "^[a-e]{1,2}$"}, True])
+def test_members_that_stand_for_several_conditions(names: Any, letters: str, high: int | None) -> None:
+    """For each letter some name holds it: names are shared where there may be only so many members."""
+    schema = {"type": "object", "propertyNames": names, "allOf": [{"not": {"propertyNames": {"not": {"pattern": c}}}} for c in letters]}
+    if high is not None:
+        schema["maxProperties"] = high
+    grammar = Grammar.json_schema(schema, property_order="any")
+    for members in ("ab cd", "ab c d", "a b c d", "abcd", "abc", "ad bc", "ca db ", "ab ab cd", "ae bc cd"):
+        value = dict.fromkeys(members.split(), 1)
+        assert grammar.accepts(json.dumps(value)) == jsonschema.Draft202012Validator(schema).is_valid(value), members

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ..grammar.errors import GrammarError
 from ..grammar.grammar import Grammar
+from ..grammar.shipped import shipped_grammar, shipped_name
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -70,7 +71,7 @@ def from_arguments(
     schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
     regex: str | None = None,
     choice: Sequence[str] | None = None,
-    grammar: Grammar | None = None,
+    grammar: Grammar | str | None = None,
     output_type: Any = None,
     structural_tag: Any = None,
 ) -> Constraint | None:
@@ -79,7 +80,7 @@ def from_arguments(
         ("schema", schema, lambda: of_schema(schema, field="schema")),
         ("regex", regex, lambda: of_regex(str(regex), field="regex")),
         ("choice", choice, lambda: of_choice(choice or (), field="choice")),
-        ("grammar", grammar, lambda: Constraint(grammar=_checked(grammar), field="grammar")),
+        ("grammar", grammar, lambda: _of_grammar_or_name(grammar)),
         ("output_type", output_type, lambda: of_type(output_type, field="output_type")),
         ("structural_tag", structural_tag, lambda: of_structural_tag(structural_tag, field="structural_tag")),
     )
@@ -110,12 +111,15 @@ def of_grammar(notation: Notation, text: str, *, field: str, start: str | None =
     """A context-free grammar.
 
     Args:
+        text: the grammar, or the name of a shipped one, whatever its notation.
         start: the rule to start with; None is `start` in Lark, `root` in the others.
 
     Raises:
         GrammarError: with the position, and with line and column if the text has several lines.
     """
-    read = {"lark": Grammar.lark, "gbnf": Grammar.gbnf, "ebnf": Grammar.ebnf}[notation]
+    name = shipped_name(text)
+    kind, text = (notation, text) if name is None else shipped_grammar(name)
+    read = {"lark": Grammar.lark, "gbnf": Grammar.gbnf, "ebnf": Grammar.ebnf}[kind]
     return Constraint(grammar=read(text) if start is None else read(text, start), field=field)
 
 
@@ -156,7 +160,9 @@ def _is_model_class(schema: Any) -> bool:
     return isinstance(schema, type) and hasattr(schema, "model_validate_json")
 
 
-def _checked(grammar: Any) -> Grammar:
-    if not isinstance(grammar, Grammar):
-        raise ConstraintError(f"'grammar' must be a Grammar, not {type(grammar).__name__}", ("grammar",))
-    return grammar
+def _of_grammar_or_name(given: Any) -> Constraint:
+    if shipped_name(given) is not None:
+        return of_grammar("lark", given, field="grammar")
+    if not isinstance(given, Grammar):
+        raise ConstraintError(f"'grammar' must be a Grammar or the name of a shipped one, not {type(given).__name__}", ("grammar",))
+    return Constraint(grammar=given, field="grammar")

@@ -44,6 +44,7 @@ class LLM:
         gpu_memory_utilization: share of a GPU's memory that may be used.
         tensor_parallel_size: only 1 is built; any other number is refused.
         enable_prefix_caching: reuse the KV blocks of equal prompt beginnings.
+        async_scheduling: start a step before the text of the last one is made; None does on a GPU.
         draft_from_grammar: draft what a grammar forces or has led to before. Answers are the same as without, in fewer steps.
         speculative_config: draft by prompt lookup, with the settings of `SpeculativeConfig`, such as
             `{"method": "ngram", "num_speculative_tokens": 5}`.
@@ -71,6 +72,7 @@ class LLM:
         kv_cache_memory_bytes: int | None = None,
         tensor_parallel_size: int = 1,
         enable_prefix_caching: bool = True,
+        async_scheduling: bool | None = None,
         draft_from_grammar: bool = True,
         speculative_config: Mapping[str, Any] | None = None,
         seed: int | None = None,
@@ -91,6 +93,7 @@ class LLM:
             kv_cache_memory_bytes=kv_cache_memory_bytes,
             tensor_parallel_size=tensor_parallel_size,
             enable_prefix_caching=enable_prefix_caching,
+            async_scheduling=async_scheduling,
             draft_from_grammar=draft_from_grammar,
             speculative_config=speculative_config,
             seed=seed,
@@ -120,7 +123,7 @@ class LLM:
         schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
         regex: str | None = None,
         choice: Sequence[str] | None = None,
-        grammar: Grammar | None = None,
+        grammar: Grammar | str | None = None,
         output_type: Any = None,
         structural_tag: Any = None,
         progress: bool | Progress = False,
@@ -160,7 +163,7 @@ class LLM:
         schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
         regex: str | None = None,
         choice: Sequence[str] | None = None,
-        grammar: Grammar | None = None,
+        grammar: Grammar | str | None = None,
         output_type: Any = None,
         structural_tag: Any = None,
         tools: Sequence[ToolArgument] | None = None,

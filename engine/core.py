@@ -12,8 +12,10 @@ from queue import SimpleQueue
 from threading import Event
 from typing import Any, Protocol
 
+from ..fsm_cache.mask_pool import MaskPool
 from ..grammar.errors import FormcastError
 from .config import EngineConfig, EngineLimits, resolve
+from .constraint import Constraint, ResidentConstraint
 from .detokenizer import TokenTable
 from .drafts.factory import DrafterFactory
 from .executor import Executor, Flight, Outcome
@@ -22,6 +24,7 @@ from .kernels.masked_sample import RowStatus
 from .kv.manager import KVManager
 from .mask_meter import MaskMeter
 from .request import EngineOverloaded, GenerationError, InvalidRequest, Request, RequestOutput, TokenLogprob
+from .residency import Residency
 from .runner import Model, Runner
 from .sampler import SampledToken, Sampler
 from .scheduler import Scheduler
@@ -30,6 +33,9 @@ from .step_meter import StepMeter
 from .step_plan import StepResult
 
 _log = logging.getLogger(__name__)
+
+_ROWS_PER_REQUEST = 32
+"""Mask rows for its place and its drafts, twice."""
 
 
 class Vocabulary(Protocol):
@@ -97,7 +103,8 @@ class EngineCore:
         self._kv = KVManager(self.limits.num_blocks, self.limits.block_size, enable_prefix_caching=self.limits.enable_prefix_caching)
         self._scheduler = Scheduler(self.limits, self._kv)
         self._step_meter = StepMeter()
-        self._executor = Executor(self._runner, Sampler(model.vocab_size), self._step_meter)
+        self._residency = self._make_residency(config, vocabulary)
+        self._executor = Executor(self._runner, Sampler(model.vocab_size, self._residency), self._step_meter)
         self._flight: Flight | None = None
         self._overlaps = self._runner.on_gpu if config.async_scheduling is None else config.async_scheduling
         self._drafters = DrafterFactory(config)
@@ -205,6 +212,17 @@ class EngineCore:
                 self._woken.clear()
         return outputs
 
+    def _make_residency(self, config: EngineConfig, vocabulary: Vocabulary) -> Residency | None:
+        if not (self._runner.on_gpu if config.resident_masks is None else config.resident_masks):
+            return None
+        pool = MaskPool(-(-vocabulary.vocab_size // 32), min_rows=_ROWS_PER_REQUEST * self.limits.max_num_seqs)
+        return Residency(pool, self._runner.device, shared=not self._runner.on_gpu)
+
+    def _constraint(self, automaton: Any) -> Constraint:
+        if self._residency is None:
+            return Constraint(automaton, self._mask_meter)
+        return ResidentConstraint(automaton, self._mask_meter, self._residency.pool)
+
     def _let_draft(self, generation: Generation, automaton: object | None) -> None:
         drafter = self._drafters.make(generation.request, automaton)
         if drafter is not None:
@@ -218,7 +236,6 @@ class EngineCore:
             max_tokens=params.max_tokens or self.limits.max_model_len - len(request.prompt_token_ids),
             ends=self._ends,
             table=self._table,
-            mask_meter=self._mask_meter,
         )
 
     def _enqueue(self, request: Request) -> None:
@@ -251,7 +268,7 @@ class EngineCore:
             generation = self._open[request_id]
             try:
                 automaton = self._compiling.pop(request_id).result()
-                generation.constrain(automaton)
+                generation.constrain(self._constraint(automaton))
                 self._let_draft(generation, automaton)
                 self._enqueue(generation.request)
             except Exception as error:
@@ -276,6 +293,8 @@ class EngineCore:
         flight, self._flight = self._flight, None
         if flight is None:
             return []
+        if self._residency is not None:
+            self._residency.pool.tick()
         outcomes = self._executor.land(flight, self._is_open)
         steps = [self._take(outcome) for outcome in outcomes if outcome.tokens or outcome.error is not None]
         new_token_ids = {step.generation.request_id: tuple(token.token_id for token in step.tokens) for step in steps}
@@ -299,7 +318,7 @@ class EngineCore:
             for draft, token in zip_longest(drafts, outcome.tokens):
                 if token.status is not RowStatus.SAMPLED:
                     raise _no_token(generation, token.status)
-                step.is_last = generation.take(token.token_id)
+                step.is_last = generation.take(token.token_id, token.target)
                 step.tokens.append(token)
                 if step.is_last or token.token_id != draft:
                     break

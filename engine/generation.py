@@ -4,43 +4,21 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from ..fsm_cache.mask import NO_ROW, Mask
+from .constraint import Allowed, Constraint
 from .detokenizer import Detokenizer, StopStrings, TokenTable
 from .drafts.drafter import Drafter, Drafts
-from .mask_meter import MaskMeter
-from .request import FinishReason, FormcastError, GenerationError, Request
+from .request import FinishReason, FormcastError, Request
 from .row_edits import EditArrays, RowEdits
 from .sampler import SampleRow
 
 _WORD_BITS = 32
 _log = logging.getLogger(__name__)
-
-
-class Cursor(Protocol):
-    """A place in a token automaton (`fsm_cache.cursor`)."""
-
-    @property
-    def accepting(self) -> bool: ...
-    @property
-    def finished(self) -> bool: ...
-    @property
-    def place(self) -> Hashable: ...
-    def mask(self) -> Mask: ...
-    def advance(self, token_id: int) -> bool: ...
-    def rollback(self, n: int) -> None: ...
-    def forced_tokens(self, max_bytes: int) -> list[int]: ...
-
-
-class TokenAutomaton(Protocol):
-    """A compiled grammar (`fsm_cache.token_fsm`)."""
-
-    def cursor(self) -> Cursor: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +85,7 @@ class Generation:
             these were forced text.
     """
 
-    def __init__(self, request: Request, *, seed: int, max_tokens: int, ends: EndTokens, table: TokenTable, mask_meter: MaskMeter):
+    def __init__(self, request: Request, *, seed: int, max_tokens: int, ends: EndTokens, table: TokenTable):
         params = request.params
         self.request = request
         self.num_generated = 0
@@ -116,7 +94,6 @@ class Generation:
         self._seed = seed
         self._max_tokens = max_tokens
         self._ends = ends
-        self._mask_meter = mask_meter
         self._own_end_ids = frozenset() if params.ignore_eos else ends.token_ids
         self._stop_ids = self._own_end_ids | frozenset(params.stop_token_ids)
         self._held_ids = self._stop_ids | ends.token_ids if params.min_tokens else frozenset()
@@ -124,21 +101,18 @@ class Generation:
         self._detokenizer = Detokenizer(table, skip_special_tokens=params.skip_special_tokens)
         self._stop_strings = StopStrings(params.stop, include=params.include_stop_str_in_output)
         self._edits = self._row_edits()
-        self._cursor: Cursor | None = None
-        self._mask: Mask | None = None
+        self._constraint: Constraint | None = None
         self._drafter: Drafter | None = None
         self._drafts = Drafts()
-        self._ahead: deque[tuple[int, Mask | None]] = deque()
         self._unread: deque[_Taken] = deque()
 
     @property
     def request_id(self) -> str:
         return self.request.request_id
 
-    def constrain(self, automaton: TokenAutomaton) -> None:
+    def constrain(self, constraint: Constraint) -> None:
         """Binds the answer to a grammar, before its first token."""
-        self._cursor = automaton.cursor()
-        self._mask = self._next_mask(self._cursor)
+        self._constraint = constraint
 
     def draft_with(self, drafter: Drafter) -> None:
         """Lets `propose` guess, before the first token."""
@@ -147,12 +121,15 @@ class Generation:
     def propose(self, limit: int) -> tuple[int, ...]:
         """At most `limit` guesses of the next tokens, for `rows`."""
         self._drafts = Drafts()
-        self._ahead.clear()
+        constraint = self._constraint
+        if constraint is not None:
+            constraint.forget_ahead()
         limit = min(limit, self._max_tokens - self.num_generated - 1)
         if self._drafter is not None and limit > 0 and not self._is_held:
             try:
-                drafts = self._drafter.propose(self._cursor, limit)
-                self._ahead.extend(zip(drafts.token_ids, self._masks_after(drafts.token_ids), strict=True))
+                drafts = self._drafter.propose(None if constraint is None else constraint.cursor, limit)
+                if constraint is not None:
+                    constraint.go_ahead(drafts.token_ids)
                 self._drafts = drafts
             except Exception:
                 # Something is wrong ahead, such as a budget that will be used up. If the answer gets there, it will end there.
@@ -165,9 +142,8 @@ class Generation:
         Args:
             drafts: nothing, or what `propose` gave for this step.
         """
-        masks = [self._mask, *(mask for _, mask in self._ahead)]
-        edits = [None] * len(masks) if self._edits is None else self._edits.along(drafts)
-        return [self._row(index, masks[index], edits[index]) for index in range(1 + len(drafts))]
+        edits = [None] * (1 + len(drafts)) if self._edits is None else self._edits.along(drafts)
+        return [self._row(index, edits[index]) for index in range(1 + len(drafts))]
 
     def count_drafts(self, num_drafts: int, num_accepted: int) -> None:
         """So many drafts were verified, and so many of these, from the first on, became tokens of the answer."""
@@ -175,35 +151,30 @@ class Generation:
         self.num_accepted += num_accepted
         self.num_forced += sum(self._drafts.forced[:num_accepted])
 
-    def _row(self, index: int, mask: Mask | None, edits: EditArrays | None) -> SampleRow:
-        if mask is not None and self._is_held:
-            mask = _without(mask, self._held_mask)
-        return SampleRow(params=self.request.params, seed=self._seed, position=self.num_generated + index, mask=mask, edits=edits)
+    def _row(self, index: int, edits: EditArrays | None) -> SampleRow:
+        if self._constraint is None:
+            allowed = Allowed()
+        elif self._is_held:
+            allowed = Allowed(mask=_without(self._constraint.mask(), self._held_mask))
+        else:
+            allowed = self._constraint.allowed(index)
+        position = self.num_generated + index
+        return SampleRow(
+            params=self.request.params, seed=self._seed, position=position, mask=allowed.mask, state=allowed.state, edits=edits
+        )
 
-    def _masks_after(self, drafts: Sequence[int]) -> list[Mask | None]:
-        """The mask after each of some tokens that the grammar allows one after the other."""
-        cursor = self._cursor
-        if cursor is None:
-            return [None] * len(drafts)
-        masks: list[Mask | None] = []
-        num_taken = 0
-        try:
-            for token_id in drafts:
-                num_taken += cursor.advance(token_id)
-                masks.append(self._next_mask(cursor))
-        finally:
-            cursor.rollback(num_taken)
-        return masks
-
-    def take(self, token_id: int) -> bool:
+    def take(self, token_id: int, target: int | None = None) -> bool:
         """Adds a token to the answer; whether it is known already to be the last one.
+
+        Args:
+            target: see `Constraint.take`.
 
         Raises:
             GrammarError: the grammar's budget is used up.
             GenerationError: the grammar refused the token.
         """
         held = self._is_held
-        ends_grammar = self._advance(token_id)
+        ends_grammar = self._advance(token_id, target)
         self.num_generated += 1
         if self._edits is not None:
             self._edits.append(token_id)
@@ -259,38 +230,23 @@ class Generation:
 
     def _ends_grammar(self, taken: _Taken) -> bool:
         """Whether the grammar leaves nothing but the end after a token. Makes the next mask, where it was not known ahead."""
-        if taken.ends_grammar is not None or self._cursor is None:
+        if taken.ends_grammar is not None or self._constraint is None:
             return bool(taken.ends_grammar)
-        self._mask = self._next_mask(self._cursor)
-        return self._mask.is_end
+        return self._constraint.settle()
 
-    def _advance(self, token_id: int) -> bool | None:
-        """Moves the cursor; see `_Taken.ends_grammar`."""
-        cursor = self._cursor
-        if cursor is None:
+    def _advance(self, token_id: int, target: int | None) -> bool | None:
+        """Moves on in the grammar; see `_Taken.ends_grammar`."""
+        constraint = self._constraint
+        if constraint is None:
             if self._drafter is not None:
                 self._drafter.learn(token_id, None)
             return False
-        place = None if self._drafter is None else cursor.place
-        if not cursor.advance(token_id):
-            raise GenerationError(f"the grammar refused token {token_id}, which its mask allowed")
-        if self._drafter is not None:
-            self._drafter.learn(token_id, place)
-        if cursor.finished:
-            return True
-        self._mask = self._known_mask(token_id)
-        return None if self._mask is None else self._mask.is_end
-
-    def _known_mask(self, token_id: int) -> Mask | None:
-        """The mask after a token, if that was the next draft."""
-        if self._ahead and self._ahead[0][0] == token_id:
-            return self._ahead.popleft()[1]
-        self._ahead.clear()
-        return None
-
-    def _next_mask(self, cursor: Cursor) -> Mask:
-        with self._mask_meter.measure():
-            return cursor.mask()
+        if self._drafter is None:
+            return constraint.take(token_id, target)
+        place = constraint.cursor.place
+        ends_grammar = constraint.take(token_id, target)
+        self._drafter.learn(token_id, place)
+        return ends_grammar
 
     def _row_edits(self) -> RowEdits | None:
         params = self.request.params

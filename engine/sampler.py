@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,10 +10,12 @@ import numpy as np
 import torch
 
 from ..fsm_cache.mask import Mask, write_masks
-from .kernels.masked_sample import LogitEdits, RowStatus, SampleResult, SampleSettings, masked_sample
+from .kernels.fsm_step import FREE
+from .kernels.masked_sample import FREE_ROW, LogitEdits, RowStatus, SampleResult, SampleSettings, masked_sample
 from .kernels.masked_sample.philox import uniforms
 from .kernels.masked_sample.reference import unpack
 from .request import SamplingParams
+from .residency import Residency, ResidentRows
 from .row_edits import EditArrays
 
 
@@ -23,7 +26,8 @@ class SampleRow:
     Attributes:
         seed: of the request, 64 bits.
         position: index of the token in the answer. Seed and position alone decide the draw.
-        mask: the allowed tokens, or None for a free row.
+        mask: the allowed tokens, or None where `state` says or the row is free.
+        state: a resident state that says.
         edits: penalties and biases, or None.
     """
 
@@ -31,24 +35,36 @@ class SampleRow:
     seed: int
     position: int
     mask: Mask | None = None
+    state: int | None = None
     edits: EditArrays | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class SampledToken:
-    """The outcome of one row; token and log-probabilities mean something only when the status is SAMPLED."""
+    """The outcome of one row; token and log-probabilities mean something only when the status is SAMPLED.
+
+    Attributes:
+        target: the resident state behind the token, where the row had one and that is known.
+    """
 
     token_id: int
     logprob: float
     status: RowStatus
     top: tuple[tuple[int, float], ...] = ()
+    target: int | None = None
 
 
 class Sampler:
-    """Samples the rows of a step on the device of their logits."""
+    """Samples the rows of a step on the device of their logits.
 
-    def __init__(self, num_tokens: int):
+    Args:
+        num_tokens: V
+        residency: what the states of rows are in, if any have one.
+    """
+
+    def __init__(self, num_tokens: int, residency: Residency | None = None):
         self._num_tokens = num_tokens
+        self._residency = residency
         self._masks_memory = np.zeros((0, -(-num_tokens // 32)), np.int32)
 
     def sample(self, logits: torch.Tensor, rows: Sequence[SampleRow]) -> list[SampledToken]:
@@ -64,8 +80,13 @@ class Sampler:
             rows: R rows.
         """
         result = masked_sample(logits, settings)
+        targets = [None] * len(rows)
+        if self._residency is not None and any(row.state is not None for row in rows):
+            stepper = ResidentRows(self._residency, [row.state for row in rows], logits.device)
+            settings, result = stepper.retry_held(logits, settings, result)
+            targets = stepper.targets(result)
         top = {index: _top(logits[index], settings, index, row.params.logprobs) for index, row in enumerate(rows) if row.params.logprobs}
-        return _tokens(result, top)
+        return _tokens(result, top, targets)
 
     def settings(self, rows: Sequence[SampleRow], device: torch.device) -> SampleSettings:
         """What rows are sampled with, on the device of their logits. Masks are valid until the next call."""
@@ -75,9 +96,10 @@ class Sampler:
 
         seeds = np.array([row.seed for row in rows], np.uint64)
         positions = np.array([row.position for row in rows], np.uint32)
+        masks, mask_rows = self._masks(rows, device)
         return SampleSettings(
-            masks=torch.from_numpy(self._masks(rows)).to(device, non_blocking=True),
-            constrained=column([row.mask is not None for row in rows], torch.bool),
+            masks=masks,
+            mask_rows=mask_rows,
             temperatures=column([0.0 if row.params.greedy else row.params.temperature for row in rows], torch.float32),
             min_ps=column([row.params.min_p for row in rows], torch.float32),
             top_ks=column([min(row.params.top_k, self._num_tokens) for row in rows], torch.int32),
@@ -87,13 +109,22 @@ class Sampler:
             edits=_edits(rows, device),
         )
 
-    def _masks(self, rows: Sequence[SampleRow]) -> np.ndarray:
-        """Masks [R, W], those of the constrained rows written all at once; the others hold anything. Valid until the next call."""
-        if len(self._masks_memory) < len(rows):
+    def _masks(self, rows: Sequence[SampleRow], device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+        """Masks [M, W], and the one of each row. Valid until the next call."""
+        if self._residency is not None:
+            pool = self._residency.pool
+            direct = torch.tensor([FREE_ROW if row.mask is None else pool.row(row.mask) for row in rows], dtype=torch.int32)
+            states = torch.tensor([FREE if row.state is None else row.state for row in rows], dtype=torch.int32)
+            mask_rows = self._residency.mask_rows(states.to(device), direct.to(device))
+            return self._residency.tables().masks, mask_rows
+        masks = [row.mask for row in rows if row.mask is not None]
+        if len(self._masks_memory) < len(masks):
             self._masks_memory = np.zeros((len(rows), self._masks_memory.shape[1]), np.int32)
-        masks = self._masks_memory[: len(rows)]
-        write_masks([row.mask for row in rows], masks)
-        return masks
+        memory = self._masks_memory[: len(masks)]
+        write_masks(masks, memory)
+        numbers = itertools.count()
+        mask_rows = torch.tensor([FREE_ROW if row.mask is None else next(numbers) for row in rows], dtype=torch.int32)
+        return torch.from_numpy(memory).to(device, non_blocking=True), mask_rows.to(device, non_blocking=True)
 
 
 def _edits(rows: Sequence[SampleRow], device: torch.device) -> LogitEdits | None:
@@ -118,16 +149,17 @@ def _edits(rows: Sequence[SampleRow], device: torch.device) -> LogitEdits | None
 
 def _top(logits: torch.Tensor, settings: SampleSettings, row: int, count: int) -> tuple[tuple[int, float], ...]:
     """The likeliest tokens of a row [V] after edits and mask, with their log-probabilities."""
-    if settings.constrained[row]:
-        logits = logits.masked_fill(~unpack(settings.masks[row], logits.shape[0]), -torch.inf)
+    mask_row = int(settings.mask_rows[row])
+    if mask_row != FREE_ROW:
+        logits = logits.masked_fill(~unpack(settings.masks[mask_row], logits.shape[0]), -torch.inf)
     logprobs, token_ids = logits.log_softmax(-1).topk(min(count, logits.shape[0]))
     pairs = zip(token_ids.tolist(), logprobs.tolist(), strict=True)
     return tuple((token_id, logprob) for token_id, logprob in pairs if logprob > -np.inf)
 
 
-def _tokens(result: SampleResult, top: Mapping[int, tuple[tuple[int, float], ...]]) -> list[SampledToken]:
-    columns = zip(result.token_ids.tolist(), result.logprobs.tolist(), result.statuses.tolist(), strict=True)
+def _tokens(result: SampleResult, top: Mapping[int, tuple[tuple[int, float], ...]], targets: Sequence[int | None]) -> list[SampledToken]:
+    columns = zip(result.token_ids.tolist(), result.logprobs.tolist(), result.statuses.tolist(), targets, strict=True)
     return [
-        SampledToken(token_id=token_id, logprob=logprob, status=RowStatus(status), top=top.get(index, ()))
-        for index, (token_id, logprob, status) in enumerate(columns)
+        SampledToken(token_id=token_id, logprob=logprob, status=RowStatus(status), top=top.get(index, ()), target=target)
+        for index, (token_id, logprob, status, target) in enumerate(columns)
     ]

@@ -69,6 +69,16 @@ class Cursor:
         self._tokens.append(token_id)
         return True
 
+    def follow(self, token_id: int, state: int) -> None:
+        """Takes a token that is no end token and is known to lead to `state`, without looking it up."""
+        self._history.append(state)
+        self._tokens.append(token_id)
+
+    @property
+    def state(self) -> int:
+        """Where in the automaton this is."""
+        return self._history[-1]
+
     @property
     def accepting(self) -> bool:
         """Whether the text may end here."""

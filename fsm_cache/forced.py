@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..grammar.kernel_cache import kernel
+from ..grammar.kernels.far import step
 from ..grammar.kernels.memory import MEMORY, addresses, i4, i4_1, pointer
-from ..grammar.kernels.step import step
 from ..grammar.machine_layout import DEAD
 
 # answers of only_byte beside the codes of step

@@ -24,6 +24,7 @@ _NARROW = 1024  # tables with more tokens hold a row instead of ids
 _MANY_EXITS = 24  # ends that are not walked one by one if it can be helped
 _MAX_BYTES = 64 << 20
 _OBJECT_BYTES = 600  # of a table, besides its arrays
+_NO_EXITS = np.zeros((0, 2), np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +93,8 @@ class LeafTables:
         scratch.leaf_path[0] = row
         machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, scratch.leaf_path, found, exits, status))
         _, num_found, num_exits = status.tolist()
-        num_exits = keep_useful(trie.memory, found, num_found, exits, num_exits, scratch.dropped)
+        if num_exits:
+            num_exits = int(keep_useful(trie.memory, found, num_found, exits, num_exits, scratch.dropped))
         ids = found[:num_found].copy()
         base = NO_ROW
         if len(ids) > _NARROW:
@@ -102,7 +104,7 @@ class LeafTables:
         nodes = exits[:num_exits]
         tidy = bool(STORE.rows[row, FLAGS] & F_TIDY)
         closing = self._closing(nodes.tolist(), tidy) if num_exits > _MANY_EXITS else None
-        ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1) if closing is None else np.zeros((0, 2), np.int32)
+        ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1) if num_exits and closing is None else _NO_EXITS
         return LeafTable(base, ids, ways, closing, tidy)
 
     def _closing(self, exits: list[int], tidy: bool) -> np.ndarray | None:

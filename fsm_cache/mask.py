@@ -31,8 +31,11 @@ class Mask(NamedTuple):
     is_end: bool
 
     @staticmethod
-    def of(base: np.ndarray, ids: np.ndarray, own_bytes: int, *, is_end: bool = False) -> Mask:
-        place = array("q", (base.ctypes.data if len(base) else 0, ids.ctypes.data, len(ids)))
+    def of(base: np.ndarray, ids: np.ndarray, own_bytes: int, *, is_end: bool = False, base_at: int | None = None) -> Mask:
+        """A mask of these arrays; `base_at` is the address of the row where it is known."""
+        if base_at is None:
+            base_at = base.ctypes.data if len(base) else 0
+        place = array("q", (base_at, ids.ctypes.data, len(ids)))
         return Mask(base, ids, place, own_bytes + _OBJECT_BYTES, is_end)
 
     def row(self, num_words: int) -> np.ndarray:

@@ -59,13 +59,12 @@ class MaskMaker:
             self._try(self._doubtful, whole, None)
         status = scratch.status.tolist()
         count, may_end, num_bases = status[COUNT], status[MAY_END], status[NUM_BASES]
-        bases = self._spilt + [self._base(address) for address in scratch.bases[:num_bases].tolist()] if num_bases else self._spilt
-        is_end = bool(may_end) and not bases and count == len(self._vocabulary.eos_array)
-        if len(bases) <= 1 and count <= _NARROW:
-            ids = scratch.found[:count].copy()
-            return Mask.of(bases[0] if bases else NO_ROW, ids, ids.nbytes, is_end=is_end)
+        is_end = bool(may_end) and not num_bases and not self._spilt and count == len(self._vocabulary.eos_array)
+        if num_bases <= 1 and count <= _NARROW and not self._spilt:
+            ids, base_at = scratch.found[:count].copy(), int(scratch.bases[0]) if num_bases else 0
+            return Mask.of(self._base(base_at) if base_at else NO_ROW, ids, ids.nbytes, is_end=is_end, base_at=base_at)
         row = self._row(count)
-        for base in bases:
+        for base in (*self._spilt, *map(self._base, scratch.bases[:num_bases].tolist())):
             row |= base
         return Mask.of(row, NO_ROW, row.nbytes, is_end=is_end)
 

@@ -20,7 +20,7 @@ def stored_trie(store: ArrayStore, spellings: Sequence[bytes | None], vocab_size
     key = f"trie {_code_digest()} {vocab_size} {_digest(spellings)}"
     arrays = store.get(key)
     if arrays is not None:
-        return Trie(*(arrays[name] for name in _FIELDS), arrays["max_depth"].item())
+        return Trie(**{name: arrays[name] for name in _FIELDS}, max_depth=arrays["max_depth"].item())
     trie = Trie.build([(data, i) for i, data in enumerate(spellings) if data is not None], vocab_size)
     store.put(key, {**{name: getattr(trie, name) for name in _FIELDS}, "max_depth": np.array(trie.max_depth)})
     return trie

@@ -112,6 +112,11 @@ class TokenFSM:
         target = DEAD if data is None else self._machine.run(state, data)
         return target if target == DEAD else end_of_token(self._machine, target)
 
+    def loop(self, state: int) -> Mask | None:
+        """Tokens that lead from `state` back to it; None where that is not known without trying them."""
+        with self._machine.lock:
+            return self.vocabulary.loops.of(self._machine, state)
+
     def accepting(self, state: int) -> bool:
         with self._machine.lock:
             return self._machine.accepting(state)

@@ -65,6 +65,17 @@ class Trie:
         """Tokens that end with a node or go on after it."""
         return self.order[int(self.subtrees[node, FIRST]) : int(self.subtrees[node, LAST])]
 
+    def spelt_with(self, ascii_set: np.ndarray, *, wide: bool) -> np.ndarray:
+        """Tokens of whole characters, all of them from a set.
+
+        Args:
+            ascii_set: int32 [4], bits of the ASCII characters in it.
+            wide: whether all others are in it.
+        """
+        found = np.zeros(len(self.order), np.int32)
+        count = _spelt_with(self.nodes, self.same, ascii_set, wide, np.zeros(self.max_depth + 1, np.int32), found)
+        return found[:count].copy()
+
     @staticmethod
     def build(tokens: Iterable[tuple[bytes, int]], vocab_size: int) -> Trie:
         """Trie of `(bytes, id)` pairs; empty byte strings are not allowed."""
@@ -180,3 +191,28 @@ def _summarise(nodes, same, subtrees, order, path, decoder):
             for w in range(4):
                 subtrees[i, ASCII + w] |= subtrees[child, ASCII + w]
             child = nodes[child, END]
+
+
+@kernel(types.int64(_i4_2, _i4_1, _i4_1, types.boolean, _i4_1, _i4_1))
+def _spelt_with(nodes, same, ascii_set, wide, decoder, found):
+    """See `Trie.spelt_with`. `decoder` is scratch: the UTF-8 state before each depth."""
+    count = 0
+    i = 0
+    decoder[0] = 0
+    while i < nodes.shape[0]:
+        depth = nodes[i, DEPTH]
+        byte = nodes[i, BYTE]
+        after = utf8_next(decoder[depth], byte)
+        inside = wide if byte >= 0x80 else (ascii_set[byte >> 5] >> (byte & 31)) & 1 != 0
+        if after < 0 or not inside:
+            i = nodes[i, END]
+            continue
+        decoder[depth + 1] = after
+        if after == 0:
+            token = nodes[i, TOKEN]
+            while token >= 0:
+                found[count] = token
+                count += 1
+                token = same[token]
+        i += 1
+    return count

@@ -24,6 +24,7 @@ from .limits import Limits
 from .machine import Machine, leaf_row
 from .machine_layout import DEAD
 from .regex import Language
+from .shipped import grammar_text, shipped_name, shipped_schema
 from .whitespace import Whitespace
 
 if TYPE_CHECKING:
@@ -85,8 +86,8 @@ class Grammar:
         """JSON documents that a JSON Schema admits.
 
         Args:
-            schema: the schema as a mapping, a boolean, JSON text, or a Pydantic model class. The objects of a model have no
-                members beyond their fields unless the model says `extra="allow"`.
+            schema: the schema as a mapping, a boolean, JSON text, the name of a shipped one (`formcast:invoice`), or a Pydantic model
+                class. The objects of a model have no members beyond their fields unless the model says `extra="allow"`.
             whitespace: "bounded" (at most one space, or a newline and 40 blanks), "compact", "any", or a regex.
             property_order: "schema" is best for models: required properties keep the order of `properties` (or that of `required`
                 where `properties` is alphabetical), members that the schema does not speak of wait for them, optional ones come
@@ -115,7 +116,8 @@ class Grammar:
     ) -> Grammar:
         if property_order not in ("schema", "any"):
             raise GrammarError(f"property_order must be 'schema' or 'any', not {property_order!r}")
-        text, root = _load_schema(schema, limits)
+        name = shipped_name(schema)
+        text, root = _load_schema(schema if name is None else shipped_schema(name), limits)
         documents = _load_registry(registry)
         document = Document(root, draft_of(root, draft), documents)
         expander = Expander(document, limits)
@@ -183,7 +185,7 @@ class Grammar:
         """Texts of a grammar in Lark's notation, with the verdicts of its Earley parser with the dynamic lexer.
 
         Args:
-            text: the grammar.
+            text: the grammar, or the name of a shipped one (`formcast:arithmetic`).
             start: the rule to start with.
 
         Raises:
@@ -228,6 +230,7 @@ class Grammar:
             raise GrammarError(f"a grammar must be text, not {type(text).__name__}")
         from .cfg import compile_cfg, inspect_grammar
 
+        text = grammar_text(text, kind)
         try:
             parsed = parse(text, start, None)
         except GrammarError as error:

@@ -33,8 +33,13 @@ def cache_folder() -> Path:
     return Path(home) / "kernels" / digest.hexdigest()[:16]
 
 
-def kernel(signature: Any) -> Callable[[Any], Any]:
-    """Compiles a function for one signature, without the GIL, cached on disk (in numba's usual places if the folder is not writable)."""
+def kernel(signature: Any, *, far: bool = False) -> Callable[[Any], Any]:
+    """Compiles a function for one signature, without the GIL, cached on disk (in numba's usual places if the folder is not writable).
+
+    Args:
+        signature: numba's types of the arguments and the answer.
+        far: other kernels call it through its address.
+    """
 
     inner = any(isinstance(argument, types.CPointer) for argument in signature.args)  # Python has no such thing
 
@@ -42,7 +47,7 @@ def kernel(signature: Any) -> Callable[[Any], Any]:
         before = _config.CACHE_DIR
         _config.CACHE_DIR = str(cache_folder())
         try:
-            return _njit(signature, cache=True, nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=inner)(function)
+            return _njit(signature, cache=True, nogil=True, no_cfunc_wrapper=not far, no_cpython_wrapper=inner)(function)
         finally:
             _config.CACHE_DIR = before
 

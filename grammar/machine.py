@@ -55,7 +55,6 @@ from .machine_layout import (
     NEED_TRANSITION,
     NEED_VALUE,
     NIL,
-    NODE,
     OFF,
     PARENT,
     TEXT,
@@ -260,7 +259,10 @@ class Machine(RecordedText):
         start = position
         while True:
             result = int(entries.run(self.memory, state, view, position, text, start, to_mark, self._out, self._found))
-            text, start = int(self.header[H_TEXT]), int(self.header[H_START])
+            text = int(self.header[H_TEXT])
+            if result >= 0 and text == NIL:
+                return result, len(data)
+            start = int(self.header[H_START])
             if result >= 0:
                 return self._beside(result, self._longer(text, data[start:])), len(data)
             state, position = int(self.header[H_STATE]), int(self.header[H_POSITION])
@@ -395,8 +397,8 @@ class Machine(RecordedText):
     @property
     def num_bytes(self) -> int:
         """Memory that goes with this grammar and no other, about."""
-        nodes, rows = int(self.header[H_NODES]), sum(leaf.num_rows for leaf in self._own)
-        arrays = nodes * 4 * NODE + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
+        rows = sum(leaf.num_rows for leaf in self._own)
+        arrays = self.nodes.nbytes + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
         return _BASE_BYTES + arrays + _OBJECT_BYTES * (rows + len(self._value_makers) + len(self._frame_makers))
 
     @property
@@ -407,7 +409,7 @@ class Machine(RecordedText):
         return any(getattr(owner, "is_worn", False) for owner in tuple(self._held))
 
 
-_BASE_BYTES = 150_000  # of a grammar without any state: arrays, schema, expander
+_BASE_BYTES = 100_000  # of a grammar beside its arrays: schema, expander
 _OBJECT_BYTES = 3_000  # of what Python keeps for a row, value or frame
 
 

@@ -32,7 +32,8 @@ H_POSITION = 7  # where `run` was interrupted, and in which state
 H_STATE = 8
 H_TEXT = 9  # the text recorded when `run` stopped, and how many of its bytes that text holds
 H_START = 10
-HEADER_SIZE = 11
+H_STEP, H_EITHER = 12, 14  # addresses of code, two ints each, see `kernels.far`
+HEADER_SIZE = 16
 
 NEED_ROW = 1  # a: row
 NEED_VALUE = 2  # a: value id

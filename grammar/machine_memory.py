@@ -9,13 +9,17 @@ import numpy as np
 
 from .errors import LimitError
 from .kernels import entries
-from .kernels.unions import MAX_MEMBERS, OUT_SIZE
+from .kernels.far import address_of
+from .kernels.step import step
+from .kernels.unions import MAX_MEMBERS, OUT_SIZE, either
 from .limits import Limits
 from .machine_layout import (
     GROW,
     H_BUCKET_MASK,
+    H_EITHER,
     H_NODE_CAPACITY,
     H_NODES,
+    H_STEP,
     H_TRANSITION_MASK,
     HEADER_SIZE,
     KIND,
@@ -160,6 +164,7 @@ def _first_arrays() -> tuple[np.ndarray, np.ndarray]:
         block[_PARTS[part]] = -1
     header = block[_PARTS[_HEADER]]
     header[H_NODE_CAPACITY], header[H_BUCKET_MASK], header[H_TRANSITION_MASK] = _FIRST_NODES, _FIRST_BUCKETS - 1, _FIRST_TRANSITIONS - 1
+    header[H_STEP : H_STEP + 2], header[H_EITHER : H_EITHER + 2] = address_of(step), address_of(either)
     entries.intern_node(_addresses(nodes, block), NIL, 0, 0, 0, 0)
     return nodes, block
 

@@ -63,7 +63,7 @@ class Conversations:
         self.encoder = PromptEncoder(runtime.model)
         self._max_model_len = runtime.max_model_len
         self._source: str = getattr(runtime.model.chat_template, "source", None) or ""
-        self._format = format_of_template(self._source) if tool_call_format is None else format_named(tool_call_format)
+        self._format = format_of_template(self._source) if tool_call_format is None else format_named(tool_call_format, self._source)
         self._reasoning = reasoning_format(reasoning_parser, self._source)
         self._forms = AnswerForms(self._format, runtime.vocabulary, token_bytes=runtime.token_bytes)
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...grammar.structural_tag import Event, TagBegin, TagDelta, TagEnd, TextDelta
+from ...grammar.structural_tag import Event, TagDelta, TagEnd, TextDelta
 from ...grammar.structural_tag.parser import StructuralParser
-from ..tools.format import ARGUMENT, CALL, NAMED_CALL
+from .calls import CallReader
 
 REASONING = "reasoning"  # the tag around a thought
 
@@ -118,7 +117,7 @@ class AnswerReader:
         self._thought = _Trimmed()
         self._content_begins = False  # content to trim is about to begin, after a thought
         self._num_calls = 0
-        self._num_arguments = 0  # of a named call
+        self._call = CallReader()
 
     def feed(self, text: str, token_ids: Sequence[int]) -> list[AnswerDelta]:
         """What a further piece of the answer brings.
@@ -155,20 +154,11 @@ class AnswerReader:
             return self._content(event.text)
         if event.name == REASONING:
             return self._reasoning(event)
-        kind, _, name = event.name.partition(":")
-        if kind + ":" in (CALL, NAMED_CALL) and isinstance(event, TagBegin):
-            return self._begin(name)
-        if kind + ":" == CALL and isinstance(event, TagDelta):
-            return self._arguments(event.text)
-        if kind + ":" == NAMED_CALL and isinstance(event, TagEnd):
-            return self._arguments("}" if self._num_arguments else "{}")
-        if kind + ":" == ARGUMENT and isinstance(event, TagBegin):
-            self._num_arguments += 1
-            before = "{" if self._num_arguments == 1 else ", "
-            return self._arguments(f"{before}{json.dumps(name)}: ")
-        if kind + ":" == ARGUMENT and isinstance(event, TagDelta):
-            return self._arguments(event.text)
-        return ()
+        call = self._call.begun_by(event)
+        if call is not None:
+            return self._begin(*call)
+        text = self._call.text_of(event)
+        return (ArgumentsDelta(index=self._num_calls - 1, text=text),) if text else ()
 
     def _reasoning(self, event: Event) -> Iterable[AnswerDelta]:
         if isinstance(event, TagDelta):
@@ -186,15 +176,11 @@ class AnswerReader:
         self._space = text[len(shown) :]
         return (ContentDelta(text=shown),) if shown else ()
 
-    def _begin(self, name: str) -> Iterable[AnswerDelta]:
+    def _begin(self, name: str, call_id: str) -> Iterable[AnswerDelta]:
         self._space = ""
         self._content_begins = False
-        self._num_arguments = 0
         self._num_calls += 1
-        return (CallBegin(index=self._num_calls - 1, call_id=f"call_{uuid.uuid4().hex[:24]}", name=name),)
-
-    def _arguments(self, text: str) -> Iterable[AnswerDelta]:
-        return (ArgumentsDelta(index=self._num_calls - 1, text=text),)
+        return (CallBegin(index=self._num_calls - 1, call_id=call_id, name=name),)
 
 
 class _Trimmed:

@@ -7,6 +7,7 @@ import json
 from typing import Any, NoReturn
 
 from ... import __version__
+from ..tools.names import ALIASES, FORMAT_NAMES
 
 _CONSTRAINT_EXAMPLES = """\
 examples:
@@ -92,8 +93,9 @@ def _serve(commands: Any) -> None:
     parser.add_argument(
         "--tool-call-format",
         "--tool-call-parser",
-        choices=("hermes", "llama3_json", "pythonic", "mistral", "function", "json"),
-        help="how the model writes tool calls (what its chat template uses)",
+        choices=(*FORMAT_NAMES, *ALIASES),
+        metavar="NAME",
+        help="how the model writes tool calls, such as hermes or qwen3_coder (what its chat template uses)",
     )
     _add_reasoning_parser(parser)
     parser.add_argument("--max-request-bytes", type=_positive, default=8 << 20, metavar="N", help="largest request body (%(default)s)")
@@ -205,8 +207,14 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--max-num-seqs", type=_positive, metavar="N", help="most requests that run at the same time")
     group.add_argument("--max-num-batched-tokens", type=_positive, metavar="N", help="most tokens computed in one step")
     group.add_argument("--gpu-memory-utilization", type=float, default=0.9, metavar="X", help="share of a GPU's memory (%(default)s)")
+    group.add_argument("--kv-cache-memory-bytes", type=_positive, metavar="N", help="size of the KV cache (what the memory allows)")
     group.add_argument("--tensor-parallel-size", type=int, default=1, metavar="N", help="only 1 is supported")
     group.add_argument("--enable-prefix-caching", action=argparse.BooleanOptionalAction, default=True, help="share equal prompt beginnings")
+    group.add_argument(
+        "--async-scheduling",
+        action=argparse.BooleanOptionalAction,
+        help="start a step before the text of the last one is made (on a GPU)",
+    )
     group.add_argument(
         "--draft-from-grammar",
         action=argparse.BooleanOptionalAction,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...engine.request import SamplingParams
+from ...grammar.shipped import shipped_name
 from .. import constraints
 from ..answers.conversations import Conversations, Turn
 from ..answers.forms import AnswerForm, Asked
@@ -21,7 +22,7 @@ from .protocol import ChatBody, GenerateBody, OllamaBody, OllamaMessage, Options
 # What Ollama samples with where a request and a model say nothing.
 _TEMPERATURE, _TOP_K, _TOP_P = 0.8, 40, 0.9
 _UNBOUNDED = (-1, -2)
-_SAME_NAME = ("temperature", "top_k", "top_p", "min_p", "seed", "stop", "presence_penalty", "frequency_penalty")
+_SAME_NAME = ("temperature", "top_k", "top_p", "typical_p", "min_p", "seed", "stop", "presence_penalty", "frequency_penalty")
 _RENAMED = {
     "max_tokens": "options.num_predict",
     "repetition_penalty": "options.repeat_penalty",
@@ -126,6 +127,7 @@ def _params(body: OllamaBody) -> SamplingParams:
         "max_tokens": None if options.num_predict in _UNBOUNDED else options.num_predict,
         "temperature": _TEMPERATURE if options.temperature is None else options.temperature,
         "top_k": _TOP_K if options.top_k is None else options.top_k,
+        "typical_p": options.typical_p,
         "top_p": _TOP_P if options.top_p is None else options.top_p,
         "min_p": options.min_p,
         "seed": options.seed,
@@ -143,6 +145,6 @@ def _constraint(given: Any) -> Constraint | None:
         return None
     if given == "json":
         return the_only([("format", lambda: constraints.of_json_object(field="format"))])
-    if not isinstance(given, dict):
-        raise bad_request("'format' must be \"json\" or a JSON Schema", param="format")
+    if not isinstance(given, dict) and shipped_name(given) is None:
+        raise bad_request("'format' must be \"json\", a JSON Schema or the name of a shipped one", param="format")
     return the_only([("format", lambda: constraints.of_schema(given, field="format"))])

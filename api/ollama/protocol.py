@@ -18,6 +18,7 @@ class Options(StrictModel):
     temperature: float | None = None
     top_k: int | None = None
     top_p: float | None = None
+    typical_p: float | None = None
     min_p: float | None = None
     seed: int | None = None
     stop: Strings | None = None
@@ -27,7 +28,6 @@ class Options(StrictModel):
 
     repeat_last_n: int | None = None
     penalize_newline: bool | None = None
-    typical_p: Unsupported = None
     tfs_z: Unsupported = None
     mirostat: Unsupported = None
     mirostat_tau: Any = None
@@ -69,7 +69,7 @@ class OllamaBody(StrictModel):
         if self.top_logprobs and not self.logprobs:
             raise bad_request("'top_logprobs' needs 'logprobs': true", param="top_logprobs")
         options = self.options or Options()
-        refuse_unless(options, {"typical_p": 1.0, "tfs_z": 1.0, "mirostat": 0}, prefix="options.")
+        refuse_unless(options, {"tfs_z": 1.0, "mirostat": 0}, prefix="options.")
         if options.repeat_penalty not in (None, 1.0) and options.repeat_last_n not in (None, -1):
             raise not_supported("'options.repeat_last_n' other than -1 (all tokens)", param="options.repeat_last_n")
 

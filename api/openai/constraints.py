@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...grammar.errors import GrammarError, LimitError
+from ...grammar.shipped import shipped_name, shipped_schema
 from .. import constraints
 from ..constraints import Constraint, ConstraintError, Notation
 from .errors import ApiError, bad_request
@@ -19,7 +20,6 @@ Candidate = tuple[str, Callable[[], Constraint]]
 _WHITESPACE_WORDS = ("bounded", "compact", "any")
 _BNF_RULE = re.compile(r"^[ \t]*[\w.-]+\s*::=", re.MULTILINE)
 _FORMAT_FIELDS = {
-    "json_schema": "json_schema",
     "grammar": "grammar",
     "regex": "regex",
     "choice": "choice",
@@ -79,8 +79,22 @@ def _response_format(given: ResponseFormat | None) -> list[Candidate]:
             raise bad_request(f"'{field}' does not go with type '{given.type}'", param=f"response_format.{field}")
     if given.type == "structural_tag":
         return [_structural_tag_format(given)]
+    if given.schema_ is not None:
+        return [_bare_schema(given)]
+    if given.type != "json_schema" and given.json_schema is not None:
+        raise bad_request(f"'json_schema' does not go with type '{given.type}'", param="response_format.json_schema")
     schema, strict = (given.json_schema.schema_, given.json_schema.strict) if given.json_schema else (None, None)
     return _format(given, "response_format", "response_format.json_schema.schema", schema, bool(strict))
+
+
+def _bare_schema(given: ResponseFormat) -> Candidate:
+    """As llama.cpp has it: the schema without an object around it."""
+    field = "response_format.schema"
+    if given.type not in ("json_object", "json_schema"):
+        raise bad_request(f"'schema' does not go with type '{given.type}'", param=field)
+    if given.json_schema is not None:
+        raise bad_request("'schema' and 'json_schema' are two schemas", param=field, code="conflicting_constraints")
+    return _json_schema_format(field, given.schema_, strict=False)
 
 
 def _structural_tag_format(given: ResponseFormat) -> Candidate:
@@ -116,9 +130,10 @@ def _format(given: ResponseFormat | TextFormat, place: str, schema_field: str, s
 def _json_schema_format(field: str, schema: Any, strict: bool) -> Candidate:
     if schema is None:
         raise bad_request(f"type 'json_schema' needs '{field}'", param=field, code="missing_value")
-    if isinstance(schema, str):
-        raise bad_request(f"'{field}' must be an object, not a text", param=field)
-    return field, lambda: _strict_or_not(field, schema, strict)
+    name = shipped_name(schema)
+    if isinstance(schema, str) and name is None:
+        raise bad_request(f"'{field}' must be an object, or the name of a shipped schema", param=field)
+    return field, lambda: _strict_or_not(field, schema if name is None else shipped_schema(name), strict)
 
 
 def _strict_or_not(field: str, schema: Any, strict: bool) -> Constraint:

@@ -126,7 +126,7 @@ class Converter:
         if switch is not None:
             return switch
         if not self._conversations.template_knows("reasoning_effort"):
-            raise not_supported(f"{effort[:64]!r} as '{field}' of this model", param=field)
+            raise not_supported(f"'{field}' {effort[:64]!r}: the chat template of this model reads none, so any but 'none'", param=field)
         return {"reasoning_effort": effort}
 
     def _own_template(self, source: str | None) -> ChatTemplate | None:

@@ -11,12 +11,15 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from .complaints import first_complaint
+
 _TYPES = {
     400: "invalid_request_error",
     401: "authentication_error",
     404: "not_found_error",
     405: "invalid_request_error",
     408: "timeout_error",
+    415: "invalid_request_error",
     413: "invalid_request_error",
     429: "rate_limit_error",
     503: "service_unavailable_error",
@@ -63,22 +66,9 @@ def bad_request(message: str, *, param: str | None = None, code: str = "invalid_
 
 def not_supported(what: str, *, param: str) -> ApiError:
     """A field of the protocol that is refused rather than ignored."""
-    return bad_request(f"{what} is not supported yet", param=param, code="unsupported_parameter")
+    return bad_request(f"{what} is not supported", param=param, code="unsupported_parameter")
 
 
 def from_validation(error: ValidationError, *, prefix: str = "") -> ApiError:
     """The first complaint of Pydantic about a request body, or about the part of one that `prefix` names."""
-    first = error.errors(include_url=False, include_context=True, include_input=False)[0]
-    location = list(first["loc"])
-    if first["type"] == "unknown_field":
-        location.append(first.get("ctx", {})["field"])
-        return bad_request(first["msg"], param=_path(location, prefix), code="unknown_parameter")
-    param = _path(location, prefix) or None
-    place = f" in '{param}'" if param else ""
-    return bad_request(f"{first['msg']}{place}", param=param)
-
-
-def _path(location: list[int | str], text: str) -> str:
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+    return bad_request(**first_complaint(error, prefix)._asdict())

@@ -31,15 +31,30 @@ def _decode(body: bytes) -> Any:
         text = body.decode("utf-8")
     except UnicodeDecodeError as error:
         raise bad_request(f"the request body is not valid UTF-8 (byte {error.start})", code="invalid_utf8") from None
+    if not text.strip():
+        raise bad_request("the request body is empty: a JSON object is needed", code="invalid_json")
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
-        message = f"the request body is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        what = (
+            "does not begin like JSON" if error.pos == 0 else f"is not valid JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        )
+        message = f"the request body {what}{_hint(text, error.pos)}"
         raise bad_request(message, code="invalid_json") from None
     except RecursionError:
         raise _too_deep(MAX_DEPTH) from None
     except ValueError as error:  # a number with thousands of digits
         raise bad_request(f"the request body is not valid JSON: {error}", code="invalid_json") from None
+
+
+def _hint(text: str, position: int) -> str:
+    """The usual mistakes of bodies that were written by hand."""
+    rest, before = text[position : position + 1], text[:position].rstrip()[-1:]
+    if rest == "'":
+        return "; texts and names stand in double quotes"
+    if rest in "}]" and before == ",":
+        return "; a comma stands only between two members"
+    return "; send a JSON object with 'Content-Type: application/json'" if position == 0 else ""
 
 
 def _refuse_constant(name: str) -> Any:

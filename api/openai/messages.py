@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 
 from .errors import bad_request, not_supported
 from .strict import StrictModel
@@ -50,6 +51,8 @@ class Message(StrictModel):
     @field_validator("content", mode="before")
     @classmethod
     def _text_as_part(cls, content: Any) -> Any:
+        if not isinstance(content, (str, list, type(None))):
+            raise PydanticCustomError("form", "must be a text or a list of parts")
         return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
@@ -68,6 +71,8 @@ def _template_message(message: Message, path: str) -> dict[str, Any]:
     for field in _UNSUPPORTED_FIELDS:
         if getattr(message, field):
             raise not_supported(f"'{field}' in a message", param=f"{path}.{field}")
+    if message.content is None and message.role != "assistant":
+        raise bad_request(f"'{path}.content' is missing", param=f"{path}.content", code="missing_value")
     role = "system" if message.role == "developer" else message.role
     rendered: dict[str, Any] = {"role": role, "content": _text(message.content or [], f"{path}.content")}
     if message.name is not None:
@@ -91,6 +96,8 @@ def _text(parts: list[ContentPart], path: str) -> str:
 
 
 def _part_text(part: ContentPart, path: str) -> str:
-    if part.type != "text" or part.text is None:
-        raise not_supported(f"content of type '{part.type}' without text", param=path)
+    if part.type != "text":
+        raise not_supported(f"content of type '{part.type}'", param=path)
+    if part.text is None:
+        raise bad_request(f"'{path}.text' is missing", param=f"{path}.text", code="missing_value")
     return part.text

@@ -6,9 +6,11 @@ present here as `Unsupported`, so that it is refused by name and never ignored.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from .errors import bad_request, not_supported
 from .messages import Message
@@ -24,6 +26,8 @@ _METADATA_VALUE_CHARS = 512
 
 
 def _as_list(value: Any) -> Any:
+    if not isinstance(value, (str, list)):
+        raise PydanticCustomError("form", "must be a text or a list of texts")
     return [value] if isinstance(value, str) else value
 
 
@@ -47,15 +51,23 @@ class JsonSchemaFormat(StrictModel):
     schema_: Any = Field(default=None, alias="schema")
     strict: bool | None = None
 
+    hints: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("type", "properties", "$ref", "anyOf", "title", "$defs"), "the schema itself belongs into 'json_schema.schema'"
+    )
+
 
 class ResponseFormat(StrictModel):
-    """OpenAI's `response_format`, and the same for the other constraints: `{"type": "regex", "regex": ...}`."""
+    """OpenAI's `response_format`, and the same for the other constraints: `{"type": "regex", "regex": ...}`. `schema` is where
+    llama.cpp's clients put it, beside type `json_object` too."""
 
     type: Literal["text", "json_object", "json_schema", "grammar", "regex", "choice", "structural_tag"]
     json_schema: JsonSchemaFormat | None = None
+    schema_: Any = Field(default=None, alias="schema")
     grammar: str | None = None
     regex: str | None = None
     choice: list[str] | None = None
+
+    hints: ClassVar[Mapping[str, str]] = {"pattern": "a pattern is given as 'regex'", "strict": "'strict' belongs into 'json_schema'"}
 
     # of a structural tag: xgrammar's form, and the older one
     format: dict[str, Any] | None = None
@@ -95,8 +107,25 @@ _DEFAULTS: dict[str, Any] = {
 }
 
 
+_ELSEWHERE = {
+    "extra_body": "that is an argument of a Python client; its fields stand in the body themselves",
+    "guided_decoding_backend": "leave it out, there is one engine for all constraints",
+    "guided_json_object": 'write \'response_format\': {"type": "json_object"}',
+    "guided_options_request": "leave it out, its fields stand in the body themselves",
+    "max_output_tokens": "here it is 'max_tokens'",
+    "num_predict": "here it is 'max_tokens'",
+    "n_predict": "here it is 'max_tokens'",
+    "input": "that goes to /v1/responses",
+    "options": "they go to Ollama's /api/chat; here its members stand in the body themselves",
+    "repeat_penalty": "here it is 'repetition_penalty'",
+    "format": "that goes to Ollama's /api/chat; here it is 'response_format'",
+}
+
+
 class GenerationBody(StrictModel):
     """What both endpoints share."""
+
+    hints: ClassVar[Mapping[str, str]] = _ELSEWHERE | {"prompt": "that goes to /v1/completions; here it is 'messages'"}
 
     special_tokens_default: ClassVar[bool] = True
 
@@ -203,7 +232,10 @@ class ChatCompletionBody(GenerationBody):
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        _refuse_set(self, ("functions", "function_call", "audio", "prediction"))
+        for old, new in (("functions", "tools"), ("function_call", "tool_choice")):
+            if getattr(self, old) is not None:
+                raise bad_request(f"'{old}' is not supported: it became '{new}'", param=old, code="unsupported_parameter")
+        _refuse_set(self, ("audio", "prediction"))
         _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
         refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
         if self.store:
@@ -228,6 +260,8 @@ class ChatCompletionBody(GenerationBody):
 
 
 class CompletionBody(GenerationBody):
+    hints: ClassVar[Mapping[str, str]] = _ELSEWHERE | {"messages": "they go to /v1/chat/completions; here it is 'prompt'"}
+
     prompt: Annotated[Any, WithJsonSchema(_PROMPT)] = None
     echo: bool | None = None
     logprobs: int | None = None
@@ -267,8 +301,11 @@ def check_sizes(body: StrictModel) -> None:
     """Refuse numbers and lists that are too large."""
     for field, most in _MOST.items():
         given = getattr(body, field, None)
-        if given is not None and (given if isinstance(given, int) else _size(given)) > most:
-            raise bad_request(f"'{field}' may be at most {most}" if field == "n" else f"'{field}' may hold at most {most}", param=field)
+        size = given if given is None or isinstance(given, int) else _size(given)
+        if field == "n" and size is not None and not 1 <= size <= most:
+            raise bad_request(f"'n' must be 1 to {most}, not {size}", param=field)
+        if size is not None and size > most:
+            raise bad_request(f"'{field}' may hold at most {most}, not {size}", param=field)
 
 
 def _size(given: Any) -> int:

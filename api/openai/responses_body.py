@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, WithJsonSchema
 
@@ -42,6 +43,14 @@ class Reasoning(StrictModel):
 
 
 class ResponsesBody(StrictModel):
+    hints: ClassVar[Mapping[str, str]] = {
+        "max_tokens": "here it is 'max_output_tokens'",
+        "max_completion_tokens": "here it is 'max_output_tokens'",
+        "messages": "they go to /v1/chat/completions; here they are 'input'",
+        "response_format": "here it is 'text.format'",
+        "reasoning_effort": "here it is 'reasoning.effort'",
+    }
+
     model: str | None = None
     input: Annotated[Any, WithJsonSchema(_INPUT)] = None
     instructions: str | None = None

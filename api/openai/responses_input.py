@@ -146,6 +146,8 @@ def _text(content: str | list[InputContent], path: str) -> str:
 
 def _part_text(part: InputContent, path: str) -> str:
     text = part.refusal if part.type == "refusal" else part.text
-    if (part.type.startswith("input_") and part.type != "input_text") or text is None:
-        raise not_supported(f"content of type '{part.type}' without text", param=path)
+    if part.type.startswith("input_") and part.type != "input_text":
+        raise not_supported(f"content of type '{part.type}'", param=path)
+    if text is None:
+        raise bad_request(f"'{path}.text' is missing", param=f"{path}.text", code="missing_value")
     return text

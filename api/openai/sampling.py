@@ -22,5 +22,6 @@ def sampling_params(given: Mapping[str, Any], renamed: Mapping[str, str]) -> Sam
         return SamplingParams(**{name: value for name, value in given.items() if value is not None})
     except InvalidRequest as error:
         field = renamed.get(error.param or "", error.param)
-        message = error.message if field == error.param else f"{field}: {error.message}"
+        named = error.param is not None and error.message.startswith(error.param)
+        message = f"{field}{error.message[len(error.param or '') :]}" if named else f"{field}: {error.message}"
         raise bad_request(message, param=field) from None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, model_validator
 from pydantic_core import PydanticCustomError
@@ -16,7 +17,12 @@ class StrictModel(BaseModel):
 
     A misspelt field must never be dropped: a dropped `response_format` is an answer without its constraint. The error names the
     field and the nearest field that exists.
+
+    Attributes:
+        hints: what to do instead, for names that are to be expected and that no field has.
     """
+
+    hints: ClassVar[Mapping[str, str]] = {}
 
     model_config = ConfigDict(strict=True, extra="forbid", protected_namespaces=())
 
@@ -32,12 +38,12 @@ class StrictModel(BaseModel):
             known = cls.field_names()
             for name in data:
                 if name not in known:
-                    raise _unknown_field(name, known)
+                    raise _unknown_field(name, known, cls.hints)
         return data
 
 
-def _unknown_field(name: str, known: tuple[str, ...]) -> PydanticCustomError:
+def _unknown_field(name: str, known: tuple[str, ...], hints: Mapping[str, str]) -> PydanticCustomError:
     shown = name if len(name) <= _MAX_NAME_CHARS else name[:_MAX_NAME_CHARS] + "..."
     nearest = difflib.get_close_matches(shown, known, n=1)
-    hint = f"; did you mean '{nearest[0]}'?" if nearest else ""
+    hint = f": {hints[name]}" if name in hints else f"; did you mean '{nearest[0]}'?" if nearest else ""
     return PydanticCustomError("unknown_field", "unknown field '{field}'{hint}", {"field": shown, "hint": hint})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal
 
 from ..tools.tool import Mode, Tool, ToolChoice, ToolError
 from .errors import bad_request
@@ -24,6 +24,10 @@ class ToolBody(StrictModel):
 
     type: Literal["function"]
     function: FunctionBody
+
+    hints: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("name", "description", "parameters", "strict", "input_schema"), "it belongs into 'function'"
+    )
 
 
 class CalledFunction(StrictModel):
@@ -47,6 +51,8 @@ class NamedFunction(StrictModel):
 class NamedTool(StrictModel):
     type: Literal["function"]
     function: NamedFunction
+
+    hints: ClassVar[Mapping[str, str]] = {"name": "it belongs into 'function'"}
 
 
 class AllowedTools(StrictModel):

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
@@ -34,11 +37,12 @@ def create_app(llm: AsyncLLM, settings: ServerSettings) -> ASGIApp:
     """The application over a running model. It owns neither the model nor a socket."""
     service = Service(llm, settings)
     routes = service_routes(service)
+    paths = [route.path for route in routes]
     handlers = dict.fromkeys((ApiError, FormcastError, Exception), _on_error)
     app: ASGIApp = FastAPI(
         openapi_url=None,  # the document is one of the routes
         routes=list[BaseRoute](routes),
-        exception_handlers={**handlers, HTTPException: _on_http_exception, ClientDisconnect: _on_disconnect},
+        exception_handlers={**handlers, HTTPException: partial(_on_http_exception, paths), ClientDisconnect: _on_disconnect},
     )
     if settings.api_keys:
         app = BearerAuth(app, keys=settings.api_keys)
@@ -61,10 +65,11 @@ async def _on_error(request: Request, error: Exception) -> Response:
     return _answer(request, to_api_error(error))
 
 
-async def _on_http_exception(request: Request, error: Exception) -> Response:
+async def _on_http_exception(paths: Sequence[str], request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    answer = _answer(request, of_status(error.status_code, request.url.path))
-    answer.headers.update(error.headers or {})
+    headers = error.headers or {}
+    answer = _answer(request, of_status(error.status_code, request.url.path, paths=paths, allowed=headers.get("Allow")))
+    answer.headers.update(headers)
     return answer
 
 

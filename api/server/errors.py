@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import logging
+from collections.abc import Sequence
 from http import HTTPStatus
 
 from pydantic import ValidationError
@@ -16,6 +18,7 @@ from ..openai.errors import ApiError, bad_request, from_validation
 from ..prompts import ContextLengthExceeded
 from ..tools.tool import ToolError
 
+_MAX_PATH_CHARS = 200
 logger = logging.getLogger(__name__)
 
 
@@ -58,10 +61,18 @@ def failure(output: RequestOutput, constraint: Constraint | None) -> ApiError | 
     return None
 
 
-def of_status(status: int, path: str) -> ApiError:
-    """The answer to a path or method that the server does not have."""
+def of_status(status: int, path: str, *, paths: Sequence[str], allowed: str | None) -> ApiError:
+    """The answer to a path or method that the server does not have.
+
+    Args:
+        paths: those that it has.
+        allowed: methods that a path takes.
+    """
+    shown = path if len(path) <= _MAX_PATH_CHARS else path[:_MAX_PATH_CHARS] + "..."
     if status == HTTPStatus.NOT_FOUND:
-        return ApiError(404, f"there is no '{path}' here", code="unknown_url")
+        nearest = difflib.get_close_matches(shown, paths, n=1, cutoff=0.7)
+        hint = f"; did you mean '{nearest[0]}'?" if nearest else "; /openapi.json lists what there is"
+        return ApiError(404, f"there is no '{shown}' here{hint}", code="unknown_url")
     if status == HTTPStatus.METHOD_NOT_ALLOWED:
-        return ApiError(405, f"'{path}' does not answer to this method", code="method_not_allowed")
+        return ApiError(405, f"'{shown}' does not answer to this method, but to {allowed}", code="method_not_allowed")
     return ApiError(status, HTTPStatus(status).phrase.lower())

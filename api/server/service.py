@@ -59,6 +59,9 @@ class Service:
             ApiError: it is malformed, too large or too slow, or names another model.
             ClientDisconnect: the client went away.
         """
+        encoding = request.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":
+            raise ApiError(415, f"the request body is compressed ({encoding[:40]}), which is not supported", code="unsupported_encoding")
         raw = await read_body(request, max_bytes=self.settings.max_body_bytes, timeout_s=self.settings.body_timeout_s)
         try:
             body = kind.model_validate(parse_json_object(raw))

@@ -16,10 +16,11 @@ from .protocol import TgiBody, TgiGrammar, TgiParameters
 
 _MAX_NEW_TOKENS = 100
 _FIELD = "parameters.grammar.value"
+_SAME_NAME = ("temperature", "top_k", "top_p", "typical_p", "seed", "stop", "repetition_penalty", "frequency_penalty")
 _RENAMED = {
     "max_tokens": "parameters.max_new_tokens",
     "logprobs": "parameters.top_n_tokens",
-    **{name: f"parameters.{name}" for name in ("temperature", "top_k", "top_p", "seed", "stop", "repetition_penalty", "frequency_penalty")},
+    **{name: f"parameters.{name}" for name in _SAME_NAME},
 }
 
 
@@ -52,6 +53,7 @@ def _values(given: TgiParameters) -> dict[str, Any]:
         "temperature": temperature,
         "top_k": given.top_k,
         "top_p": given.top_p,
+        "typical_p": given.typical_p,
         "repetition_penalty": given.repetition_penalty,
         "frequency_penalty": given.frequency_penalty,
         "seed": given.seed,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from ..openai.protocol import Strings, Unsupported, refuse_unless
 from ..openai.strict import StrictModel
@@ -12,7 +13,6 @@ _DEFAULTS: dict[str, Any] = {
     "best_of": 1,
     "decoder_input_details": False,
     "truncate": None,
-    "typical_p": 1.0,
     "watermark": False,
 }
 
@@ -30,6 +30,7 @@ class TgiParameters(StrictModel):
     temperature: float | None = None
     top_k: int | None = None
     top_p: float | None = None
+    typical_p: float | None = None
     repetition_penalty: float | None = None
     frequency_penalty: float | None = None
     seed: int | None = None
@@ -43,7 +44,6 @@ class TgiParameters(StrictModel):
     best_of: Unsupported = None
     decoder_input_details: Unsupported = None
     truncate: Unsupported = None
-    typical_p: Unsupported = None
     watermark: Unsupported = None
 
     def refuse_unsupported(self) -> None:
@@ -53,10 +53,14 @@ class TgiParameters(StrictModel):
     @property
     def samples(self) -> bool:
         """Whether the answer is drawn; else the likeliest token is taken."""
-        return bool(self.do_sample) or any(value is not None for value in (self.temperature, self.top_k, self.top_p))
+        return bool(self.do_sample) or any(value is not None for value in (self.temperature, self.top_k, self.top_p, self.typical_p))
 
 
 class TgiBody(StrictModel):
+    hints: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("text", "sampling_params"), "this is TGI's /generate; requests for SGLang's go to /v1/completions"
+    )
+
     inputs: str
     parameters: TgiParameters | None = None
     stream: bool | None = None

@@ -1,7 +1,6 @@
 """What a format of tool calls is: the tree of an answer, and how calls are written where a chat template knows none.
 
-Names in a tree tell what a tag is: `call:<tool>` for one whose content is the JSON text of the arguments; `named call:<tool>` for one
-with a tag `argument:<name>` for each argument; and `group` for what stands around calls.
+What the tags of a tree are called says what they are, see `labels`.
 """
 
 from __future__ import annotations
@@ -10,18 +9,14 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence as Items
-from typing import Any, ClassVar
+from typing import Any
 
 from ...grammar.structural_tag import JsonSchema, Node, Or, Regex, Repeat, Sequence, Tag, Text, Token, TriggeredTags
 from ...grammar.structural_tag.spec import Boundary
+from .labels import GROUP
 from .tool import Tool, ToolChoice
 
 Json = Any
-
-CALL = "call:"
-NAMED_CALL = "named call:"
-ARGUMENT = "argument:"
-GROUP = "group"
 
 
 class ToolFormat(ABC):
@@ -32,12 +27,16 @@ class ToolFormat(ABC):
         separator: between several calls.
     """
 
-    name: ClassVar[str]
-    separator: ClassVar[str] = "\n"
+    name: str
+    separator: str = "\n"
 
     @abstractmethod
     def call(self, tool: Tool) -> Tag:
-        """The tag of a call, with its name as above."""
+        """The tag of a call."""
+
+    def one_of(self, tools: Items[Tool]) -> Node:
+        """One call of some tools."""
+        return any_of([self.call(tool) for tool in tools])
 
     @abstractmethod
     def written(self, name: str, arguments: str) -> str:
@@ -80,7 +79,7 @@ class ToolFormat(ABC):
 
     def calls(self, tools: Items[Tool], *, parallel: bool) -> Node:
         """An answer that is one call or, if `parallel`, several."""
-        one = any_of([self.call(tool) for tool in tools])
+        one = self.one_of(tools)
         return group(repeated(one, self.separator) if parallel else one)
 
     @abstractmethod
@@ -99,11 +98,51 @@ class TriggeredFormat(ToolFormat):
         trigger: begins each call.
     """
 
-    trigger: ClassVar[Boundary]
+    trigger: Boundary
+
+    def tags(self, tools: Items[Tool]) -> tuple[Tag, ...]:
+        """The tags that the trigger begins."""
+        return tuple(self.call(tool) for tool in tools)
 
     def free(self, tools: Items[Tool], *, parallel: bool, but: Items[str] = ()) -> Node:
-        tags = tuple(self.call(tool) for tool in tools)
+        tags = self.tags(tools)
         return TriggeredTags(triggers=(self.trigger,), tags=tags, stop_after_first=not parallel, excludes=tokens_or_text(but))
+
+
+class SectionFormat(ToolFormat):
+    """Calls stand in one section, with which an answer ends; free text may come before it.
+
+    Attributes:
+        begin: of the section.
+        opening: comes before the first call.
+        closing: comes after the last call.
+        end: of the section.
+    """
+
+    begin: Boundary
+    opening: str = ""
+    closing: str = ""
+    end: Boundary = ""
+
+    @abstractmethod
+    def bare(self, name: str, arguments: str) -> str:
+        """A call without the section around it, as the model would have written it."""
+
+    def written(self, name: str, arguments: str) -> str:
+        return self.written_calls([(name, arguments)])
+
+    def written_calls(self, calls: Items[tuple[str, str]]) -> str:
+        bare = self.separator.join(self.bare(name, arguments) for name, arguments in calls)
+        return f"{spelled(self.begin)}{self.opening}{bare}{self.closing}{spelled(self.end)}"
+
+    def calls(self, tools: Items[Tool], *, parallel: bool) -> Tag:
+        one = self.one_of(tools)
+        inside = (Text(value=self.opening), repeated(one, self.separator) if parallel else one, Text(value=self.closing))
+        return group(Sequence(elements=inside), begin=self.begin, end=self.end)
+
+    def free(self, tools: Items[Tool], *, parallel: bool, but: Items[str] = ()) -> Node:
+        section = self.calls(tools, parallel=parallel)
+        return TriggeredTags(triggers=(self.begin,), tags=(section,), stop_after_first=True, excludes=tokens_or_text(but))
 
 
 class WholeAnswerFormat(ToolFormat):
@@ -127,7 +166,7 @@ def repeated(node: Node, separator: str) -> Node:
     return Sequence(elements=(node, more))
 
 
-def group(content: Node, begin: Boundary = "", end: str = "") -> Tag:
+def group(content: Node, begin: Boundary = "", end: Boundary = "") -> Tag:
     """Text around calls that is no part of the answer."""
     return Tag(begin=begin, content=content, end=(end,), name=GROUP)
 
@@ -140,6 +179,11 @@ def text_unless(beginnings: list[str]) -> Node:
 def tokens_or_text(texts: Items[str]) -> tuple[Token, ...]:
     """Texts as boundaries: special tokens where the vocabulary has such names."""
     return tuple(Token(token=text) for text in texts)
+
+
+def spelled(boundary: Boundary) -> str:
+    """A boundary as text; special tokens by their names."""
+    return str(boundary.token) if isinstance(boundary, Token) else boundary
 
 
 def escaped(text: str) -> str:

@@ -4,25 +4,65 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence as Items
-from typing import ClassVar
+from dataclasses import dataclass
 
-from ...grammar.structural_tag import Node, Or, Sequence, Tag, Text, Token, TriggeredTags
-from .format import CALL, ToolFormat, TriggeredFormat, WholeAnswerFormat, any_of, arguments_of, group, repeated, tokens_or_text
+from ...grammar.structural_tag import Node, Or, Tag, Token
+from ...grammar.structural_tag.spec import Boundary
+from .format import SectionFormat, ToolFormat, TriggeredFormat, WholeAnswerFormat, any_of, arguments_of, group, repeated
+from .labels import CALL
 from .tool import Tool
 
 
-class Hermes(TriggeredFormat):
-    """`<tool_call>` around `{"name": ..., "arguments": ...}`: Hermes, Qwen 2.5 and 3."""
+class JsonCall(ToolFormat):
+    """A call is `{"name": ..., "arguments": ...}` between two texts.
 
-    name = "hermes"
-    trigger = "<tool_call>"
+    Attributes:
+        key: of the arguments.
+        before, after: the texts.
+    """
+
+    key: str = "arguments"
+    before: str = ""
+    after: str = ""
 
     def call(self, tool: Tool) -> Tag:
-        begin = f'<tool_call>\n{{"name": {json.dumps(tool.name)}, "arguments": '
-        return Tag(name=CALL + tool.name, begin=begin, content=arguments_of(tool), end=("}\n</tool_call>",))
+        return Tag(name=CALL + tool.name, begin=self._begin(tool.name), content=arguments_of(tool), end=("}" + self.after,))
+
+    def bare(self, name: str, arguments: str) -> str:
+        return f"{self._begin(name)}{arguments}}}{self.after}"
 
     def written(self, name: str, arguments: str) -> str:
-        return f'<tool_call>\n{{"name": {json.dumps(name)}, "arguments": {arguments}}}\n</tool_call>'
+        return self.bare(name, arguments)
+
+    def _begin(self, name: str) -> str:
+        return f'{self.before}{{"name": {json.dumps(name)}, "{self.key}": '
+
+
+@dataclass(frozen=True, kw_only=True)
+class WrappedJson(JsonCall, TriggeredFormat):
+    """Objects between two texts, anywhere in free text: `<tool_call>` around each (Hermes, Qwen 2.5 and 3), and its like."""
+
+    name: str
+    trigger: Boundary
+    before: str
+    after: str
+    key: str = "arguments"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonSection(JsonCall, SectionFormat):
+    """Objects in a section, most often as an array: Mistral before tokenizer v11, Granite 3, and others."""
+
+    name: str
+    begin: Boundary
+    opening: str = ""
+    closing: str = ""
+    end: Boundary = ""
+    separator: str = ", "
+    key: str = "arguments"
+
+    def written(self, name: str, arguments: str) -> str:
+        return SectionFormat.written(self, name, arguments)
 
 
 class FunctionTag(TriggeredFormat):
@@ -38,17 +78,8 @@ class FunctionTag(TriggeredFormat):
         return f"<function={name}>{arguments}</function>"
 
 
-class _Object(WholeAnswerFormat):
-    """`{"name": ..., <key>: ...}`."""
-
-    key: ClassVar[str]
-
-    def call(self, tool: Tool) -> Tag:
-        begin = f'{{"name": {json.dumps(tool.name)}, "{self.key}": '
-        return Tag(name=CALL + tool.name, begin=begin, content=arguments_of(tool), end=("}",))
-
-    def written(self, name: str, arguments: str) -> str:
-        return f'{{"name": {json.dumps(name)}, "{self.key}": {arguments}}}'
+class _Object(JsonCall, WholeAnswerFormat):
+    """`{"name": ..., <key>: ...}` as the answer."""
 
     def beginnings(self, tools: Items[Tool]) -> list[str]:
         return ['{"name": "' + name for name in sorted({tool.name for tool in tools})]
@@ -71,17 +102,14 @@ class Llama3Json(_Object):
 
 
 class PlainJson(_Object):
-    """`{"name": ..., "arguments": ...}`, several as a JSON array: for models without a format of their own."""
+    """`{"name": ..., "arguments": ...}`, several as a JSON array: for models without a format of their own, and xLAM."""
 
     name = "json"
-    key = "arguments"
 
     def calls(self, tools: Items[Tool], *, parallel: bool) -> Node:
         one = super().calls(tools, parallel=False)
-        if not parallel:
-            return one
         several = repeated(any_of([self.call(tool) for tool in tools]), ", ")
-        return Or(elements=(one, group(several, begin="[", end="]")))
+        return Or(elements=(one, group(several, begin="[", end="]"))) if parallel else one
 
     def written_calls(self, calls: Items[tuple[str, str]]) -> str:
         written = [self.written(name, arguments) for name, arguments in calls]
@@ -90,33 +118,3 @@ class PlainJson(_Object):
     def beginnings(self, tools: Items[Tool]) -> list[str]:
         objects = super().beginnings(tools)
         return [*objects, *("[" + beginning for beginning in objects)]
-
-
-class Mistral(ToolFormat):
-    """`[TOOL_CALLS]` and a JSON array of calls: Mistral and Mixtral before tokenizer v11."""
-
-    name = "mistral"
-    separator = ", "
-    _TRIGGER = Token(token="[TOOL_CALLS]")
-
-    def call(self, tool: Tool) -> Tag:
-        begin = f'{{"name": {json.dumps(tool.name)}, "arguments": '
-        return Tag(name=CALL + tool.name, begin=begin, content=arguments_of(tool), end=("}",))
-
-    def written(self, name: str, arguments: str) -> str:
-        return f"[TOOL_CALLS][{self._object(name, arguments)}]"
-
-    def written_calls(self, calls: Items[tuple[str, str]]) -> str:
-        return f"[TOOL_CALLS][{', '.join(self._object(name, arguments) for name, arguments in calls)}]"
-
-    def calls(self, tools: Items[Tool], *, parallel: bool) -> Tag:
-        inner = super().calls(tools, parallel=parallel)
-        return group(Sequence(elements=(Text(value="["), inner, Text(value="]"))), begin=self._TRIGGER)
-
-    def free(self, tools: Items[Tool], *, parallel: bool, but: Items[str] = ()) -> Node:
-        tag = self.calls(tools, parallel=parallel)
-        return TriggeredTags(triggers=(self._TRIGGER,), tags=(tag,), stop_after_first=True, excludes=tokens_or_text(but))
-
-    @staticmethod
-    def _object(name: str, arguments: str) -> str:
-        return f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}'

@@ -179,8 +179,12 @@ def add_ids(kit, status, ids, number):
 
 @kernel(types.void(LONGS, P, types.int64))
 def add_base(kit, status, base):
-    longs_at(kit[BASES])[status[NUM_BASES]] = base
-    status[NUM_BASES] += 1
+    bases, number = longs_at(kit[BASES]), status[NUM_BASES]
+    for k in range(number):
+        if bases[k] == base:
+            return
+    bases[number] = base
+    status[NUM_BASES] = number + 1
 
 
 @kernel(types.void(LONGS, P, i4, P, types.int64, i4, i4))

@@ -23,9 +23,11 @@ def set_bits(mask, tokens):
 def fill_row(mask, base, tokens):
     """Overwrites `mask` with `base` (no words: zero) and the bits of `tokens`."""
     if base.shape[0] == 0:
-        mask[:] = 0
+        for w in range(mask.shape[0]):
+            mask[w] = 0
     else:
-        mask[:] = base
+        for w in range(mask.shape[0]):
+            mask[w] = base[w]
     for t in tokens:
         mask[t >> 5] |= np.int32(1) << (t & 31)
 

@@ -6,10 +6,38 @@ import numpy as np
 from numba import types
 
 from ...grammar.kernel_cache import kernel
+from ...grammar.kernels.far import step
 from ...grammar.kernels.keys import name_child
 from ...grammar.kernels.memory import BYTES, LONGS, P, at_address, i4
-from ...grammar.kernels.step import step
-from ...grammar.machine_layout import DEAD, KEY, KIND, LEAF, NAME, NAME_ESCAPE, NAME_OUTCOME, NIL, NODE, OFF, SWITCH, A, B, C
+from ...grammar.machine_layout import (
+    ARRAY_AFTER,
+    COLON,
+    DEAD,
+    F_ACCEPT,
+    F_EXPANDED,
+    FLAGS,
+    KEY,
+    KIND,
+    LEAF,
+    NAME,
+    NAME_ESCAPE,
+    NAME_OUTCOME,
+    NIL,
+    NODE,
+    OBJECT_AFTER,
+    OBJECT_COMMA,
+    OBJECT_OPEN,
+    OFF,
+    ROW,
+    SWITCH,
+    V_DISTINCT_RAW,
+    V_DISTINCT_STRING,
+    V_SCALAR,
+    VALUE,
+    A,
+    B,
+    C,
+)
 from ..trie import BYTE, DEPTH, END, FIRST, LAST, SUBTREE, TOKEN, TRIE_NODE
 from .kit import ANSWERED, ANSWERED_AT, COUNT, DROPPED, POSITION, TRIE_NODES, TRIE_ORDER, TRIE_SAME, TRIE_SUBTREES
 from .leaf import row_takes_whole
@@ -27,12 +55,30 @@ def taken_whole(nodes, rows, state, subtrees, i):
     return row_takes_whole(rows, nodes[state * NODE + A], subtrees, i)
 
 
-@kernel(types.boolean(P, P, i4, i4))
-def leads_nowhere(nodes, table, state, byte):
-    """Whether `state` is inside a declared name that `byte` does not continue."""
-    if nodes[state * NODE + KIND] != NAME or nodes[state * NODE + C] >= 0 or byte == 34 or byte == 92:
+@kernel(types.boolean(P, P, P, P, i4, i4))
+def leads_nowhere(nodes, rows, table, values, state, byte):
+    """Whether it is plain, without a step, that nothing in `state` begins with `byte`."""
+    kind = nodes[state * NODE + KIND]
+    if kind == NAME:
+        if nodes[state * NODE + C] >= 0 or byte == 34 or byte == 92:
+            return False
+        return name_child(table, nodes[state * NODE + A], byte) < 0
+    row = nodes[state * NODE + A] if kind == LEAF else nodes[state * NODE + B]
+    if kind == LEAF:
+        return rows[row * ROW + FLAGS] & (F_EXPANDED | F_ACCEPT) == F_EXPANDED and rows[row * ROW + byte] < 0
+    if kind not in (OBJECT_OPEN, OBJECT_COMMA, OBJECT_AFTER, ARRAY_AFTER, COLON, VALUE):
         return False
-    return name_child(table, nodes[state * NODE + A], byte) < 0
+    if byte == 34 or byte == 44 or byte == 58 or byte == 91 or byte == 93 or byte == 123 or byte == 125:
+        return False
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0 or rows[row * ROW + byte] >= 0:
+        return False
+    if kind != VALUE:
+        return True
+    at = values[nodes[state * NODE + A]]
+    if at < 0 or table[at + V_DISTINCT_STRING] >= 0 or table[at + V_DISTINCT_RAW] >= 0:
+        return False
+    row = table[at + V_SCALAR]
+    return row < 0 or (rows[row * ROW + FLAGS] & F_EXPANDED != 0 and rows[row * ROW + byte] < 0)
 
 
 @kernel(types.boolean(P, P, i4, i4))
@@ -81,7 +127,7 @@ def walk(
                     dropped[order[k]] = 1
                 status[DROPPED] += last - first
         else:
-            passed = leads_nowhere(nodes, table, before, byte)
+            passed = leads_nowhere(nodes, rows, table, values, before, byte)
         if passed:
             i = np.int64(tree[at + END])
             continue

@@ -30,6 +30,7 @@ from .keywords import (
 )
 from .numbers import exact
 from .pointers import ROOT, Pointer
+from .tame import Tameness
 
 Json = Any
 
@@ -65,6 +66,7 @@ _COMBINING = frozenset((*REFERENCES, *_COMBINED))
 _REFERENCES = frozenset(REFERENCES)
 # keywords that hold schemas, in the order in which these are looked at
 _ORDER = {keyword: i for i, keyword in enumerate((*SCHEMA_MAPS, *SCHEMA_LISTS, *SCHEMAS, "dependencies"))}
+_NONE: tuple[str, ...] = ()
 _FEW = 100  # values of an `enum` that are no burden
 
 
@@ -140,14 +142,17 @@ def check(document: Document, limits: Limits, probe: Probe, *, only_refused: boo
     """
     unknown_scopes = not document.has_dynamic_anchors
     walk = _Walk(document, limits, only_refused)
-    findings = list(walk.run())
+    findings = walk.run()
     if unknown_scopes and document.has_dynamic_anchors:
         walk = _Walk(document, limits, only_refused)  # now that the first reference has indexed the anchors, the root is entered with them
-        findings = list(walk.run())
+        findings = walk.run()
     yield from findings
     if any(finding.status == "refused" for finding in findings):
         return  # what is malformed cannot be combined
+    tameness = Tameness(document)
     for schema, base, pointer, scope, keyword in walk.probes:
+        if tameness.is_tame(schema, base, scope):
+            continue
         try:
             probe(schema, base, pointer, scope)
         except GrammarError as error:
@@ -198,23 +203,26 @@ class _Walk:
         self._stack = [_Visit(document.root, "", ROOT, EMPTY_SCOPE, 0, True)]
         self.probes: list[tuple[Mapping[str, Json], str, Pointer, Scope, str]] = []
 
-    def run(self) -> Iterator[Finding]:
+    def run(self) -> list[Finding]:
+        found: list[Finding] = []
         while self._stack:
             visit = self._stack.pop()
-            if isinstance(visit.schema, dict):
-                key = (id(visit.schema), visit.scope)
+            schema = visit.schema
+            if isinstance(schema, dict):
+                key = (id(schema), visit.scope)
                 first = key not in self._seen
                 if first or (visit.alone and key not in self._alone):
                     self._seen.add(key)
                     if visit.alone:
                         self._alone.add(key)
                     self._check_budget(visit.pointer, visit.depth)
-                    yield from self._place(visit, first)
-            elif not isinstance(visit.schema, bool):
-                yield Finding(visit.pointer, "", "refused", f"a schema must be an object or a boolean, not {type(visit.schema).__name__}")
+                    self._place(visit, first, found)
+            elif not isinstance(schema, bool):
+                found.append(Finding(visit.pointer, "", "refused", f"a schema must be an object or a boolean, not {type(schema).__name__}"))
         circle = self._circle()
         if circle is not None:
-            yield Finding(circle.pointer, circle.keyword, "refused", "the references lead in a circle")
+            found.append(Finding(circle.pointer, circle.keyword, "refused", "the references lead in a circle"))
+        return found
 
     def _check_budget(self, pointer: Pointer, depth: int) -> None:
         limits = self._limits
@@ -223,27 +231,18 @@ class _Walk:
         if depth > limits.max_schema_depth:
             raise LimitError(f"the schema is nested deeper than {limits.max_schema_depth} (max_schema_depth)", pointer=pointer)
 
-    def _place(self, visit: _Visit, first: bool) -> Iterator[Finding]:
+    def _place(self, visit: _Visit, first: bool, found: list[Finding]) -> None:
         schema, outer, pointer, outer_scope, depth, alone = visit
         document = self._document
         base = document.base_of(schema, outer)
         draft, scope = document.draft_at(base), document.enter(outer_scope, base)
-        only_ref, references = False, list[str]()
+        only_ref, references, passes_on, astray = False, _NONE, False, dict[str, Finding]()
         if not _REFERENCES.isdisjoint(schema):
             only_ref = draft.ref_hides_siblings and isinstance(schema.get("$ref"), str)
-            references = [k for k in REFERENCES if isinstance(schema.get(k), str) and draft.has(k)]
-        # a schema that is nothing but a reference is the one it leads to
-        passes_on = only_ref or (len(references) == 1 and not any(k in KNOWN for k in schema if k != references[0]))
-        astray: dict[str, Finding] = {}
-        for keyword in references:
-            try:
-                target = document.resolve_in_scope(keyword, schema[keyword], base, scope, pointer.child(keyword))
-            except GrammarError as error:
-                astray[keyword] = Finding(pointer.child(keyword), keyword, "refused", error.reason)
-            else:
-                self._stack.append(_Visit(target.schema, target.base, target.pointer, scope, depth, alone and passes_on))
-                link = _Reference((id(target.schema), scope), pointer.child(keyword), keyword)
-                self._references.setdefault((id(schema), outer_scope), []).append(link)
+            references = tuple(k for k in REFERENCES if isinstance(schema.get(k), str) and draft.has(k))
+            # a schema that is nothing but a reference is the one it leads to
+            passes_on = only_ref or (len(references) == 1 and not any(k in KNOWN for k in schema if k != references[0]))
+            astray = self._follow(visit, references, base, scope, alone=alone and passes_on)
         if id(schema) not in self._found:
             self._found.add(id(schema))
             plain = self._plain
@@ -252,10 +251,10 @@ class _Walk:
                     continue
                 finding = _finding(keyword, schema, pointer, draft, self._limits, only_ref)
                 if keyword not in astray:
-                    yield finding
+                    found.append(finding)
                 elif finding.status == "refused":
                     astray[keyword] = finding
-        yield from astray.values()
+        found.extend(astray.values())
         if only_ref:
             return
         if first:
@@ -266,6 +265,22 @@ class _Walk:
                 combined = "enum"
             if combined is not None:
                 self.probes.append((schema, outer, pointer, outer_scope, combined))
+
+    def _follow(self, visit: _Visit, references: Iterable[str], base: str, scope: Scope, *, alone: bool) -> dict[str, Finding]:
+        """Leaves what the references lead to, to be looked at; those that lead nowhere."""
+        astray: dict[str, Finding] = {}
+        schema, pointer = visit.schema, visit.pointer
+        for keyword in references:
+            place = Pointer(pointer, keyword)
+            try:
+                target = self._document.resolve_in_scope(keyword, schema[keyword], base, scope, place)
+            except GrammarError as error:
+                astray[keyword] = Finding(place, keyword, "refused", error.reason)
+            else:
+                self._stack.append(_Visit(target.schema, target.base, target.pointer, scope, visit.depth, alone))
+                link = _Reference((id(target.schema), scope), place, keyword)
+                self._references.setdefault((id(schema), visit.scope), []).append(link)
+        return astray
 
     def _go_on(self, schema: Mapping[str, Json], pointer: Pointer, base: str, scope: Scope, depth: int, draft: Draft) -> None:
         """Leaves the subschemas to be looked at, but for those where there is nothing to see."""

@@ -20,6 +20,7 @@ from .arrays import ArrayFrames, array_needs, uniqueness
 from .check import Finding, check
 from .document import Scope
 from .expand import Expander
+from .extent import Extent
 from .keys import Keys
 from .names import Names
 from .nodes import Node, pointer_of
@@ -50,13 +51,19 @@ class SchemaCompiler:
         expander.renewing = True
         self.machine: Machine = weakref.proxy(machine)
         self._any_order = any_order
-        self.extent = self.expander.extent
-        self._readings = Readings(self.machine, self.extent.values)
         self._values: dict[tuple[Node, tuple[Value, ...]], int] = {}
         self._distinct: dict[Node, int] = {}
         self._arrays: dict[tuple[ArrayShape, bool], ArrayFrames] = {}
         self._objects: dict[tuple[ObjectShape, tuple[str, ...]], ObjectFrames] = {}
         self._matched: dict[Language, dict[Value, bool]] = {}
+
+    @property
+    def extent(self) -> Extent:
+        return self.expander.extent
+
+    @cached_property
+    def _readings(self) -> Readings:
+        return Readings(self.machine, self.extent.values)
 
     def start(self) -> int:
         """State before the document. Raises what `root_value` raises."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from urllib.parse import unquote, urldefrag
 
@@ -90,8 +91,14 @@ def draft_of(schema: Json, name: str | None = None) -> Draft:
             raise GrammarError(f"unknown draft {name!r}; known: {', '.join(_BY_NAME)}")
         return Draft(number=_BY_NAME[name], declared=True)
     uri = schema.get("$schema") if isinstance(schema, dict) else None
-    if not isinstance(uri, str):
-        return Draft(number=_LATEST, declared=False)
+    return _draft_of_uri(uri) if isinstance(uri, str) else _UNDECLARED
+
+
+_UNDECLARED = Draft(number=_LATEST, declared=False)
+
+
+@lru_cache(maxsize=64)
+def _draft_of_uri(uri: str) -> Draft:
     number = _DRAFTS.get(urldefrag(uri)[0].split("://")[-1].rstrip("/"))
     if number == 3:
         raise GrammarError("draft 3 of JSON Schema is not supported", pointer="/$schema")
@@ -111,6 +118,8 @@ _SCHEMAS = (
     "items", "additionalItems", "additionalProperties", "propertyNames", "contains", "not", "if", "then", "else", "unevaluatedItems",
     "unevaluatedProperties", "contentSchema",
 )  # fmt: skip
+_NAMING = frozenset(("$id", "id", "$anchor", "$dynamicAnchor", "$recursiveAnchor"))
+_NAMING_OR_HOLDING = _NAMING.union(_SCHEMA_MAPS, _SCHEMA_LISTS, _SCHEMAS)
 _DATA = ("enum", "const", "default", "examples")
 
 
@@ -158,6 +167,7 @@ class Document:
         self._registry = dict(registry or {})
         self._sources: list[_Source] = []
         self._loose = False  # whether places that are no known subschemas are indexed too
+        self._targets: dict[tuple[str, str], Target] = {}  # by reference and base
         self._resources: dict[str, Target] = {}
         self._anchors: dict[tuple[str, str], Target] = {}
         self._dynamic: dict[str, dict[str, Target]] = {}  # base -> dynamic anchors of that resource
@@ -207,6 +217,12 @@ class Document:
         Raises:
             GrammarError: with the pointer of the reference, when it leads nowhere or out of the document.
         """
+        target = self._targets.get((reference, base))
+        if target is None:
+            target = self._targets[reference, base] = self._resolve(reference, base, pointer)
+        return target
+
+    def _resolve(self, reference: str, base: str, pointer: Pointer) -> Target:
         uri, fragment = resolve_uri(base, reference)
         fragment = unquote(fragment)
         resource = self._resource(uri)
@@ -308,7 +324,7 @@ class Document:
         while stack:
             schema, base, pointer, draft = stack.pop()
             inner = base
-            if isinstance(schema, dict):
+            if isinstance(schema, dict) and (schema is source.root or not _NAMING.isdisjoint(schema)):
                 inner = self.base_of(schema, base)
                 is_resource = inner != base or schema is source.root
                 if is_resource:
@@ -336,17 +352,21 @@ class Document:
 
 
 def _subschemas(schema: Json) -> Iterator[tuple[tuple[str | int, ...], Json]]:
-    """Subschemas of a schema, with the steps to them."""
+    """Subschemas of a schema that have a name or subschemas, with the steps to them."""
     if not isinstance(schema, dict):
         return
     for keyword, value in schema.items():
         if isinstance(value, dict):
             if keyword in _SCHEMA_MAPS:
-                yield from (((keyword, name), x) for name, x in value.items() if isinstance(x, dict))
-            elif keyword in _SCHEMAS:
+                for name, x in value.items():
+                    if isinstance(x, dict) and not _NAMING_OR_HOLDING.isdisjoint(x):
+                        yield (keyword, name), x
+            elif keyword in _SCHEMAS and not _NAMING_OR_HOLDING.isdisjoint(value):
                 yield (keyword,), value
         elif isinstance(value, list) and keyword in _SCHEMA_LISTS:
-            yield from (((keyword, i), x) for i, x in enumerate(value) if isinstance(x, dict))
+            for i, x in enumerate(value):
+                if isinstance(x, dict) and not _NAMING_OR_HOLDING.isdisjoint(x):
+                    yield (keyword, i), x
 
 
 def _containers(value: Json) -> Iterator[tuple[tuple[str | int, ...], Json]]:

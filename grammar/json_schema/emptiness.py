@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..limits import Limits
 from ..regex import Language
-from .nodes import Node, Place, pointer_of
+from .keywords import IN_PLACE, KNOWN, REFERENCES
+from .nodes import Node, Or, Place, pointer_of
 from .plain_values import is_plainly_inhabited
 from .shapes import NO_STRING, ArrayShape, ObjectShape, Shapes, StringSet
 
@@ -36,11 +37,15 @@ class Emptiness:
         known = self._inhabited.get(node)
         if known is not None:
             return known
-        if isinstance(node, Place) and is_plainly_inhabited(node.schema):
+        if _is_plain(node):
             self._inhabited[node] = True
             return True
-        rules: dict[Node, list[list[Node]]] = {}  # node -> alternatives, each the nodes it needs
-        stack = [node]
+        ways = self._ways(node)
+        if [] in ways:
+            self._inhabited[node] = True
+            return True
+        rules = {node: ways}  # node -> alternatives, each the nodes it needs
+        stack = [need for way in ways for need in way]
         while stack:
             current = stack.pop()
             if current in rules or current in self._inhabited:
@@ -79,6 +84,16 @@ class Emptiness:
             self._inhabited[node] = node in true
 
     def _ways(self, node: Node) -> list[list[Node]]:
+        """Alternatives of nodes that must be inhabited for the node to be."""
+        if isinstance(node, Or):
+            return [[]] if any(map(_is_plain, node.parts)) else [[part] for part in node.parts]
+        if isinstance(node, Place):
+            if is_plainly_inhabited(node.schema):
+                return [[]]
+            if _ASSERTING.isdisjoint(node.schema):
+                applied = self._expander.applied(node)
+                if len(applied) == 1:
+                    return [[applied[0]]]
         shapes = self._expander.expand(node)
         if self.has_scalar(shapes):
             return [[]]
@@ -125,11 +140,21 @@ class Emptiness:
         return tuple(self._expander.nodes.constant(v, pointer_of(node)) for v in values) if len(values) <= cap else None
 
 
+_ASSERTING = KNOWN - {*REFERENCES, *IN_PLACE}
+
+
+def _is_plain(node: Node) -> bool:
+    return isinstance(node, Place) and is_plainly_inhabited(node.schema)
+
+
 _LITERAL_VALUES = {"null": None, "true": True, "false": False}
 
 
 def members(language: Language, cap: int, limits: Limits) -> list[str] | None:
     """All strings of a language with at most `cap` of them, sorted, else None."""
+    words = language.words()
+    if words is not None:
+        return list(words) if len(words) <= cap else None
     automaton = language.automaton(limits)
     if automaton.tail_count(automaton.start, cap) is None:
         return None

@@ -68,7 +68,7 @@ class Expander:
         self.limits = limits
         self.steps = Steps(limits)
         self.nodes = Nodes()
-        self.outlines = Outlines(self.nodes, self._inside, self._applied, self.steps)
+        self.outlines = Outlines(self.nodes, self._inside, self.applied, self.steps)
         self._algebra = Algebra(self.nodes, self.outlines, self.steps)
         self._assertions = Assertions(self.nodes, self._algebra, self.steps)
         self._evaluation = Evaluation(self.nodes, self._inside, self._overlap)
@@ -218,7 +218,7 @@ class Expander:
             inside = self._interiors[place] = Interior.of(place, self.document, self.nodes)
         return inside
 
-    def _applied(self, place: Place) -> tuple[Node, ...]:
+    def applied(self, place: Place) -> tuple[Node, ...]:
         """What the in-place applicators of a place mean."""
         applied = self._meanings.get(place)
         if applied is None:
@@ -270,7 +270,7 @@ class Expander:
                 factors[self.nodes.asserted(node)] = None
                 path.add(node)
                 stack.append((node, True))
-                stack.extend((part, False) for part in reversed(self._applied(node)))
+                stack.extend((part, False) for part in reversed(self.applied(node)))
             elif node is not EVERYTHING:
                 factors[node] = None
         return list(factors)
@@ -280,7 +280,7 @@ class Expander:
     def _closed_place(self, place: Place) -> Step:
         """A place that says something about unevaluated members or items."""
         inside = self._inside(place)
-        shapes = yield from self._conjunction((self.nodes.asserted(place), *self._applied(place)))
+        shapes = yield from self._conjunction((self.nodes.asserted(place), *self.applied(place)))
         for kind in _closed_kinds(inside):
             closed: list[Shapes] = []
             for way in (yield from self._evaluation.ways(place, kind)):
@@ -340,7 +340,7 @@ class Expander:
     def _not_place(self, place: Place) -> Step:
         inside, algebra = self._inside(place), self._algebra
         outside = [algebra.complement(asserted) for asserted in (yield from self._assertions.each(inside))]
-        outside.append((yield from self._none_of_all(self._applied(place))))
+        outside.append((yield from self._none_of_all(self.applied(place))))
         for kind in _closed_kinds(inside):
             open_ways = _only(kind, ALL_SHAPES)
             for way in (yield from self._evaluation.ways(place, kind)):

@@ -25,14 +25,18 @@ class KeyOrder(NamedTuple):
     def of_schema(names: Names, shape: ObjectShape) -> KeyOrder:
         """The order of `properties`, and that of `required` where the former is alphabetical, as if a program had sorted it. Names
         that the schema does not speak of wait, so that a model cannot wander off first."""
-        ordered, required, declared = names.ordered, frozenset(shape.required), frozenset(names.ordered)
+        ordered, required = names.ordered, frozenset(shape.required)
         sequences = [[name for name in ordered if name in required]]
         if len(sequences[0]) > 1 and list(ordered) == sorted(ordered):
+            declared = frozenset(ordered)
             sequences.append([name for name in shape.required if name in declared])
-        indices = dict.fromkeys(tuple([names.index[name] for name in sequence]) for sequence in sequences)
         waiting: list[str] = []
-        if len(names.sorted) > len(declared):
-            waiting = [n for n in names.sorted if n not in declared and n not in required and not names.invited(n)]
+        if len(names.sorted) > len(ordered):
+            spoken_of = required.union(ordered)
+            waiting = [name for name in names.sorted if name not in spoken_of and not names.invited(name)]
+        if not sequences[0] and not waiting:
+            return KeyOrder()
+        indices = dict.fromkeys(tuple([names.index[name] for name in sequence]) for sequence in sequences)
         return KeyOrder(tuple(indices), names.bits(sequences[0]), names.bits(waiting))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..cancellation import check
 from ..errors import LimitError
 from ..limits import Limits
 
@@ -17,7 +18,8 @@ class Steps:
         self._left = self._limits.max_steps
 
     def spend(self, steps: int) -> None:
-        """Raises LimitError when nothing is left."""
+        """Raises LimitError when nothing is left, Cancelled when nobody waits for the rest."""
+        check()
         self._left -= steps
         if self._left < 0:
             raise LimitError(f"the schema takes more than {self._limits.max_steps} steps to expand (max_steps)")

@@ -18,6 +18,8 @@ class Resolved(NamedTuple):
 
 def resolve(base: str, reference: str) -> Resolved:
     """`reference` seen from `base`. A base without a scheme is itself relative, and so is the answer then."""
+    if reference.startswith("#") and "#" not in base:
+        return Resolved(base, reference[1:])
     scheme, authority, path, query, fragment = _split(reference)
     if scheme is None:
         scheme, base_authority, base_path, base_query, _ = _split(base)

@@ -34,10 +34,11 @@ from ..machine_layout import (
 )
 from .containers import opens_guard
 from .escapes import seen_below
+from .far import step
 from .frames import insert_transition
 from .memory import MEMORY, addresses, ask, i4, i4_1, pointer, u1_1
 from .nodes import make_node, rebuild_buckets
-from .step import look_ahead, step
+from .step import look_ahead
 from .unions import NODE_MARGIN, push, union
 
 

@@ -50,6 +50,7 @@ from ..machine_layout import (
     C,
 )
 from .containers import close_value, step_array, step_colon, step_object
+from .far import STEP
 from .frames import find_transition
 from .items import end_item, step_item
 from .keys import step_key, step_name
@@ -60,7 +61,7 @@ from .unions import MAX_MEMBERS, NODE_MARGIN, OUT_SIZE, union
 from .values import begin_value, step_counted
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P))
+@kernel(STEP, far=True)
 def step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, masking, text, out):
     """The state after `byte`: a node id, DEAD, NEED or GROW, while masking also DOUBT. `out` is scratch of OUT_SIZE ints.
 

@@ -41,6 +41,8 @@ from ..machine_layout import (
     B,
     C,
 )
+from .far import EITHER
+from .far import either as call_either
 from .memory import P, ask, i4, pointer
 from .nodes import add_node, bucket_of, first_of, list_members, make_node, rest_of
 
@@ -111,7 +113,7 @@ def with_parent(nodes, buckets, header, node, parent):
     return make_node(nodes, buckets, header, nodes[at + KIND], nodes[at + A], nodes[at + B], nodes[at + C], parent, 1)
 
 
-@kernel(i4(P, P, P, i4, i4))
+@kernel(EITHER, far=True)
 def either(nodes, buckets, header, x, y):
     """The union of two states, or a code."""
     result = recall_union(nodes, buckets, header, x, y)
@@ -148,13 +150,15 @@ def either(nodes, buckets, header, x, y):
                     if 2 * depth + 2 > size:
                         size *= 2
                         grown = np.empty(size, np.int32)
-                        grown[: size // 2] = todo
+                        for k in range(size // 2):
+                            grown[k] = todo[k]
                         todo = grown
                     todo[2 * depth], todo[2 * depth + 1] = left, right
                     depth += 1
             if count >= members.shape[0]:
                 grown = np.empty(2 * count, np.int32)
-                grown[:count] = members
+                for k in range(count):
+                    grown[k] = members[k]
                 members = grown
             members[count] = node
             count += 1
@@ -206,7 +210,7 @@ def union(nodes, buckets, header, members, count):
         if node == members[last]:
             continue
         if compare(nodes, members[last], node) == 0:
-            tail = either(nodes, buckets, header, nodes[members[last] * NODE + PARENT], nodes[node * NODE + PARENT])
+            tail = call_either(nodes, buckets, header, nodes[members[last] * NODE + PARENT], nodes[node * NODE + PARENT])
             if tail < 0:
                 return tail
             members[last] = with_parent(nodes, buckets, header, members[last], tail)
@@ -222,4 +226,4 @@ def union(nodes, buckets, header, members, count):
 def push(nodes, buckets, header, position, parent):
     """The state before a place (2 * value + nullable) that `parent` follows, or a code. What may come at once is in it."""
     node = make_node(nodes, buckets, header, POSITION, position >> 1, 0, 0, parent, 1)
-    return either(nodes, buckets, header, node, parent) if position & 1 else node
+    return call_either(nodes, buckets, header, node, parent) if position & 1 else node

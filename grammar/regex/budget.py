@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..cancellation import check
 from ..errors import LimitError
 from ..limits import Limits
 
@@ -30,6 +31,7 @@ class Budget:
         return 2 * self.steps_left < self.limits.max_steps or 2 * self.states_left < self.limits.max_states
 
     def spend(self, steps: int) -> None:
+        check()
         self.steps_left -= steps
         if self.steps_left < 0:
             self.steps_left = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Literal
 
 from ..errors import GrammarError
@@ -15,6 +16,7 @@ from .charset import CharSet, Range
 from .derivative import locate, row
 from .emptiness import is_live
 from .nodes import Node
+from .translate import pattern_node
 
 Dialect = Literal["ecma", "python"]
 Mode = Literal["full", "search"]
@@ -52,9 +54,8 @@ class Language:
             GrammarError: with the position, if the pattern is malformed or has no exact translation.
             LimitError: if it is larger than `limits` allow.
         """
-        from .translate import pattern_node
-
-        return cls(pattern_node(text, dialect, mode, limits))
+        make = pattern_node if len(text) > _SHORT else _short_pattern_node
+        return cls(make(text, dialect, mode, limits))
 
     @classmethod
     def literal(cls, text: str) -> Language:
@@ -190,6 +191,10 @@ def _sequence(parts: list[Node]) -> Node:
     for part in reversed(parts):
         result = nodes.cat(_closed(part), result)
     return result
+
+
+_SHORT = 256  # characters of a pattern that is remembered: it is read when a schema is checked, when it is used, and in the next schema
+_short_pattern_node = lru_cache(maxsize=512)(pattern_node)
 
 
 def _closed(node: Node) -> Node:

@@ -17,6 +17,7 @@ from ..counted_text import CountedText
 from ..json_schema.compile import SchemaCompiler
 from ..json_schema.document import Document
 from ..json_schema.expand import Expander
+from ..json_schema.names import Names
 from ..limits import Limits
 from ..machine import Machine, leaf_row
 from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
@@ -25,9 +26,10 @@ from ..regex import Language
 from .checks import Checks
 from .emptiness import Emptiness
 from .free_text import FreeText, Pattern, SwitchAutomaton, Words
+from .parameters import written_texts
 from .parts import Parts, placed
 from .pointers import child
-from .spec import AnyText, Boundary, JsonSchema, Node, Optional, Or, Repeat, Tag, Text, Token, TriggeredTags, walk
+from .spec import AnyText, Boundary, JsonSchema, Member, Node, Optional, Or, Repeat, Tag, Text, Token, TriggeredTags, walk
 from .spec import GrammarText as GrammarNode
 from .spec import Regex as RegexNode
 from .spec import Sequence as SequenceNode
@@ -113,6 +115,7 @@ class _Compiler:
         self._empty = Emptiness()
         self._checks = Checks(symbols, self._empty, limits)
         self._read_grammars: dict[int, Elements] = {}  # without the empty text
+        self._objects: dict[tuple[int, int], tuple[SchemaCompiler, Names]] = {}
         self._readings: dict[tuple[int, _End | None], Elements] = {}
         self._closings: dict[_End, Elements] = {}
 
@@ -137,6 +140,8 @@ class _Compiler:
             self._empty.leaves[id(node)] = language.matches("", self._limits)
         elif isinstance(node, GrammarNode):
             self._leaves[id(node)] = placed(node, "grammar", lambda: self._grammar(node))
+        elif isinstance(node, Member):
+            self._leaves[id(node)] = placed(node.schema, node.schema.schema_pointer, lambda: self._member(node))
         elif isinstance(node, JsonSchema):
             self._leaves[id(node)] = placed(node, node.schema_pointer, lambda: self._schema(node))
         elif isinstance(node, TriggeredTags | AnyText):
@@ -156,14 +161,31 @@ class _Compiler:
         return (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
 
     def _schema(self, node: JsonSchema) -> Elements:
+        return self._value(self._compiler(node).root_value())
+
+    def _compiler(self, node: JsonSchema) -> SchemaCompiler:
         document = self._parts[node]
         assert isinstance(document, Document)
-        any_order = node.property_order == "any"
-        expander = Expander(document, self._limits)
-        compiler = SchemaCompiler(expander, self._machine, any_order=any_order)
-        value = Element(VALUE, compiler.root_value(), int(self._machine.table[WS_OUTER_BEFORE]))
-        after = int(self._machine.table[WS_OUTER_AFTER])
-        return (value,) if after == FINAL_ROW else (value, Element(LEAF, after))
+        return SchemaCompiler(Expander(document, self._limits), self._machine, any_order=node.property_order == "any")
+
+    def _value(self, value: int) -> Elements:
+        before, after = (int(self._machine.table[place]) for place in (WS_OUTER_BEFORE, WS_OUTER_AFTER))
+        read = Element(VALUE, value, before)
+        return (read,) if after == FINAL_ROW else (read, Element(LEAF, after))
+
+    def _member(self, node: Member) -> Elements:
+        key = (id(node.schema), node.shape)
+        if key not in self._objects:
+            compiler = self._compiler(node.schema)
+            expander = compiler.expander
+            self._objects[key] = (compiler, Names(expander, expander.expand(expander.root).objects[node.shape]))
+        compiler, names = self._objects[key]
+        value = names.node(node.name)
+        if not node.as_text:
+            return self._value(compiler.value(value))
+        texts = written_texts(node, compiler.expander.expand(value).string)
+        self._empty.leaves[id(node)] = texts.matches("", self._limits)
+        return self._leaf(texts)
 
     def _grammar(self, node: GrammarNode) -> Elements:
         grammar = self._parts[node]

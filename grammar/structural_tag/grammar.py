@@ -11,6 +11,7 @@ from ..errors import GrammarError, LimitError
 from ..grammar import Compiled, Grammar
 from ..limits import Limits
 from .compile import CompiledTag, compile_tree
+from .parameters import with_parameters
 from .parser import StructuralParser, Vocabulary
 from .parts import Parts
 from .reader import read_tree
@@ -32,21 +33,22 @@ class TagGrammar(Grammar):
         text, data = _load(spec, limits)
         self.tree: Node = read_tree(data)
         self._parts = Parts(self.tree, limits)
+        self._whole = with_parameters(self.tree, self._parts, limits)
         self._limits = limits
-        self._tags = tuple(node for node in walk(self.tree) if isinstance(node, Tag))
+        self._tags = tuple(node for node in walk(self._whole) if isinstance(node, Tag))
         self._for_parsers: dict[frozenset[tuple[str, int]], CompiledTag] = {}
         self._parsers_lock = threading.Lock()
         boundaries = (boundary for node in walk(self.tree) for boundary in boundaries_of(node))
         self._has_tokens = self._parts.have_tokens or any(isinstance(boundary, Token) for boundary in boundaries)
         self._checked: CompiledTag | None = compile_tree(
-            self.tree, self._parts, SymbolTable(None, lenient=True), limits, marks=False
+            self._whole, self._parts, SymbolTable(None, lenient=True), limits, marks=False
         )  # what the check made, for the first who needs it
         super().__init__("structural_tag", json_text.dumps(["structural_tag", text]), self.compile, lambda: list(self._parts.findings()))
 
     def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int] | None = None) -> Compiled:
         made, self._checked = self._checked, None
         if made is None or self._has_tokens or (limits or Limits()) != self._limits:
-            made = compile_tree(self.tree, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
+            made = compile_tree(self._whole, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
         return Compiled(made.machine, made.start)
 
     def parser(self, vocabulary: Vocabulary | None = None) -> StructuralParser:
@@ -63,7 +65,7 @@ class TagGrammar(Grammar):
         with self._parsers_lock:
             made = self._for_parsers.get(key)
             if made is None or made.machine.num_nodes > _MAX_SHARED_NODES:
-                made = compile_tree(self.tree, self._parts, SymbolTable(special), self._limits, marks=True)
+                made = compile_tree(self._whole, self._parts, SymbolTable(special), self._limits, marks=True)
                 self._for_parsers[key] = made
         return StructuralParser(made, self._tags, vocabulary)
 

@@ -17,6 +17,7 @@ from ..json_schema.expand import Expander
 from ..json_schema.pointers import Pointer
 from ..limits import Limits
 from ..regex import Language
+from ..shipped import grammar_text, shipped_name, shipped_schema
 from ..whitespace import Whitespace
 from .pointers import child
 from .spec import GrammarText, JsonSchema, Node, Regex, walk
@@ -76,7 +77,8 @@ class Parts:
 
     def _grammar(self, node: GrammarText) -> ContextFreeGrammar:
         parse, start = _NOTATIONS[node.notation]
-        grammar: ContextFreeGrammar = placed(node, "grammar", lambda: parse(node.grammar, node.start or start, self._limits))
+        text: str = placed(node, "grammar", lambda: grammar_text(node.grammar, node.notation))
+        grammar: ContextFreeGrammar = placed(node, "grammar", lambda: parse(text, node.start or start, self._limits))
         for part in grammar.embedded():
             self.have_tokens |= isinstance(part, SpecialToken)
             if isinstance(part, JsonValue):
@@ -84,7 +86,9 @@ class Parts:
         return grammar
 
     def _document(self, node: JsonSchema) -> Document:
-        document = Document(node.json_schema, draft_of(node.json_schema, None), {})
+        name = shipped_name(node.json_schema)
+        schema = node.json_schema if name is None else shipped_schema(name)
+        document = Document(schema, draft_of(schema, None), {})
         raise_refused(check_schema(Expander(document, self._limits), only_refused=True))
         self._schemas.append((child(node.pointer, node.schema_pointer), document))
         return document

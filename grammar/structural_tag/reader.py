@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import GrammarError, LimitError
+from .parameter_styles import STYLES
 from .pointers import child
 from .spec import (
     AnyText,
@@ -246,14 +247,25 @@ def _regex(fields: _Fields) -> Node:
 
 
 def _json_schema(fields: _Fields) -> Node:
-    style = fields.optional_text("style") or "json"
-    if style != "json":
-        raise GrammarError(f"the style {style[:80]!r} is not supported", pointer=fields.at("style"), expected=("json",))
+    return _json_schema_of(fields, fields.choice("style", ("json", *STYLES)))
+
+
+def _qwen_xml_parameter(fields: _Fields) -> Node:
+    return _json_schema_of(fields, "qwen_xml")
+
+
+def _json_schema_of(fields: _Fields, style: str) -> Node:
     any_order = fields.flag("any_order")
     order: Any = fields.choice("property_order", ("any", "schema") if any_order else ("schema", "any"))
-    schema = fields.value("json_schema")
+    if style != "json" and order == "any":
+        where = fields.at("any_order" if any_order else "property_order")
+        raise GrammarError(f"the style {style!r} keeps the order of the schema", pointer=where)
     return JsonSchema(
-        json_schema=schema, whitespace=fields.optional_text("whitespace") or "bounded", property_order=order, pointer=fields.pointer
+        json_schema=fields.value("json_schema"),
+        style=style,
+        whitespace=fields.optional_text("whitespace") or "bounded",
+        property_order=order,
+        pointer=fields.pointer,
     )
 
 
@@ -378,6 +390,7 @@ _READERS: dict[str, Callable[[_Fields], Node]] = {
     "grammar": _grammar,
     "regex": _regex,
     "json_schema": _json_schema,
+    "qwen_xml_parameter": _qwen_xml_parameter,
     "sequence": _sequence,
     "or": _or,
     "optional": _optional,

@@ -83,13 +83,34 @@ class JsonSchema(Node):
     """A JSON document; the options are those of `Grammar.json_schema`. All schemas of one tree share their whitespace.
 
     Attributes:
+        style: "json", or how the members of the object are written apart: one of `parameter_styles.STYLES`.
         schema_pointer: where the schema stands in the JSON form, below `pointer`.
     """
 
     json_schema: Json
+    style: str = "json"
     whitespace: str = "bounded"
     property_order: Literal["schema", "any"] = "schema"
     schema_pointer: str = field(default="json_schema", compare=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Member(Node):
+    """The value of one member of an object whose members are written apart. It is made of a `JsonSchema` with a style, see `parameters`.
+
+    Attributes:
+        schema: of the object.
+        shape: number of the way to be such an object.
+        name: of the member.
+        as_text: the value is a string, written as it is; else it is written as JSON.
+        is_mixed: a value that is no string is possible too, so a text that could be JSON is JSON.
+    """
+
+    schema: JsonSchema
+    shape: int
+    name: str
+    as_text: bool
+    is_mixed: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,7 +23,7 @@ def to_json(node: Node) -> dict[str, Json]:
         return {"type": "regex", "pattern": node.pattern, "dialect": node.dialect}
     if isinstance(node, JsonSchema):
         options = {"whitespace": node.whitespace, "property_order": node.property_order}
-        return {"type": "json_schema", "json_schema": node.json_schema, **options}
+        return {"type": "json_schema", "json_schema": node.json_schema, "style": node.style, **options}
     if isinstance(node, Sequence):
         return {"type": "sequence", "elements": [to_json(element) for element in node.elements]}
     if isinstance(node, Or):

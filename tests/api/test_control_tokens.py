@@ -49,7 +49,9 @@ def test_only_the_template_writes_control_tokens(contents: list[str], extra: str
     assert "".join(TOKENIZER.id_to_token(token) or "" for token in prompt.token_ids) == expected
 
 
-@given(st.recursive(texts | st.integers() | st.none(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)))
+@given(
+    st.recursive(texts | st.integers() | st.none(), lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3))
+)
 def test_hiding_loses_nothing_and_changes_nothing(value: Any):
     before = json.dumps(value)
     hidden = ControlTokens(NAMES).hide(value)

@@ -131,8 +131,6 @@ def deep_schema(levels: int) -> bytes:
     return b'{"messages":[{"role":"user","content":"x"}],"max_tokens":4,"guided_json":' + schema.encode() + b"}"
 
 
-
-
 BIG_ENUM = [f"value number {number}" for number in range(100_000)]
 ATTACKS: list[tuple[str, Any, tuple[int, ...]]] = [
     ("10 MB", HELLO | {"user": "x" * 10_000_000}, (413,)),
@@ -162,7 +160,11 @@ ATTACKS: list[tuple[str, Any, tuple[int, ...]]] = [
     ("file import", HELLO | {"structured_outputs": {"grammar": "%import ......etc.passwd\nstart: passwd"}}, (400,)),
     ("template from outside", HELLO | {"chat_template": "{{ 1 }}"}, (400,)),
     ("template variables", HELLO | {"chat_template_kwargs": {"messages": [], "x": "{{ self.__init__.__globals__ }}"}}, (400,)),
-    ("template in a message", HELLO | {"messages": [{"role": "user", "content": "{% for x in range(10**9) %}{{ x }}{% endfor %}"}]}, (200,)),
+    (
+        "template in a message",
+        HELLO | {"messages": [{"role": "user", "content": "{% for x in range(10**9) %}{{ x }}{% endfor %}"}]},
+        (200,),
+    ),
     ("ten thousand turns", HELLO | {"messages": TALK * 10_000}, (400,)),
     ("too many turns", HELLO | {"messages": TALK * 10_001}, (400,)),
     ("many answers", HELLO | {"n": 10_000}, (400,)),

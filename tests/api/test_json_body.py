@@ -24,7 +24,7 @@ def test_reads_what_json_writes(value: dict):
 @pytest.mark.parametrize(
     ("body", "code", "says"),
     [
-        (b"", "invalid_json", "line 1"),
+        (b"", "invalid_json", "empty"),
         (b"{", "invalid_json", "line 1"),
         (b'{"a": 1,}', "invalid_json", "column"),
         (b"[]", "invalid_json", "not an array"),

@@ -30,7 +30,9 @@ Samples = dict[tuple[str, ...], float]
 
 
 def client(runtime: Runtime, **settings: Any) -> TestClient:
-    return TestClient(create_app(AsyncLLM(runtime), ServerSettings(served_model_names=("fake",), **settings)), raise_server_exceptions=False)
+    return TestClient(
+        create_app(AsyncLLM(runtime), ServerSettings(served_model_names=("fake",), **settings)), raise_server_exceptions=False
+    )
 
 
 def samples(text: str) -> Samples:
@@ -157,7 +159,9 @@ def test_a_real_server_counts(server: Server):
 def known_names() -> set[str]:
     """All metrics, histograms by their bare name."""
     runtime = fake_runtime(says("ab"))
-    object.__setattr__(runtime, "compiler_stats", lambda: CompilerStats(hits=0, misses=0, failures=0, seconds=0, live=0, num_bytes=0, mask_bytes=0))
+    object.__setattr__(
+        runtime, "compiler_stats", lambda: CompilerStats(hits=0, misses=0, failures=0, seconds=0, live=0, num_bytes=0, mask_bytes=0)
+    )
     api = client(runtime)
     api.post(CHAT, json=HELLO)
     api.post(CHAT, json=HELLO | {"zzz": 1})

@@ -146,7 +146,9 @@ def test_errors_are_spelt_as_its_clients_read_them():
     assert api(runtime).post("/api/chat", json=HELLO).json() == {"error": "boom"}
     assert api(runtime).get("/api/nothing").json()["error"]
     assert isinstance(api(runtime, api_keys=("k",)).get("/api/tags").json()["error"], str)
-    broken = api(fake_runtime(says("h", finish_reason="error", error=GenerationError("boom")))).post("/api/chat", json=HELLO | {"stream": True})
+    broken = api(fake_runtime(says("h", finish_reason="error", error=GenerationError("boom")))).post(
+        "/api/chat", json=HELLO | {"stream": True}
+    )
     assert json.loads(broken.text.splitlines()[-1]) == {"error": "boom"}
 
 

@@ -32,7 +32,9 @@ HELLO: dict[str, Any] = {"messages": [{"role": "user", "content": SECRET}]}
 
 
 def client(runtime: Runtime | None = None, *, root_path: str = "", **settings: Any) -> TestClient:
-    app = create_app(AsyncLLM(runtime or fake_runtime(echoes)), ServerSettings(served_model_names=("fake",), root_path=root_path, **settings))
+    app = create_app(
+        AsyncLLM(runtime or fake_runtime(echoes)), ServerSettings(served_model_names=("fake",), root_path=root_path, **settings)
+    )
     return TestClient(app, raise_server_exceptions=False, root_path=root_path)
 
 
@@ -52,7 +54,8 @@ def test_a_request_without_a_usable_id_gets_one(given: str | None):
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "status"), [(CHAT, {"zzz": 1}, 400), ("/nothing", {}, 404), ("/health", {}, 405), (CHAT, HELLO | {"stream": True}, 200)]
+    ("path", "body", "status"),
+    [(CHAT, {"zzz": 1}, 400), ("/nothing", {}, 404), ("/health", {}, 405), (CHAT, HELLO | {"stream": True}, 200)],
 )
 def test_every_answer_has_an_id(path: str, body: dict[str, Any], status: int):
     answer = client().post(path, json=body)
@@ -185,7 +188,13 @@ def test_health_is_open(locked: tuple[str, int], path: str):
 
 
 def test_websockets_are_not_a_way_in(locked: tuple[str, int]):
-    upgrade = ("Host: x", "Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==")
+    upgrade = (
+        "Host: x",
+        "Upgrade: websocket",
+        "Connection: Upgrade",
+        "Sec-WebSocket-Version: 13",
+        "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+    )
     assert b" 401 " in ask(locked, "/v1/models", *upgrade)
 
 

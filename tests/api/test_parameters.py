@@ -109,7 +109,12 @@ def test_what_a_chat_cannot_do(given: dict[str, Any], param: str):
 
 @pytest.mark.parametrize(
     ("given", "param"),
-    [({"suffix": "x"}, "suffix"), ({"best_of": 3}, "best_of"), ({"echo": True, "logprobs": 1}, "echo"), ({"add_special_tokens": False}, "add_special_tokens")],
+    [
+        ({"suffix": "x"}, "suffix"),
+        ({"best_of": 3}, "best_of"),
+        ({"echo": True, "logprobs": 1}, "echo"),
+        ({"add_special_tokens": False}, "add_special_tokens"),
+    ],
 )
 def test_what_a_completion_cannot_do(given: dict[str, Any], param: str):
     answer = client(fake_runtime(echoes)).post(PLAIN, json=PROMPT | given)

@@ -71,7 +71,10 @@ def test_input_becomes_messages(body: dict[str, Any], prompt: str):
 def test_an_answer_can_be_sent_back():
     first = api(fake_runtime(says("hi"))).post(PATH, json={"input": "hello"}).json()
     talk = [{"role": "user", "content": "hello"}, *first["output"], {"role": "user", "content": "more"}]
-    assert output_text(api(fake_runtime(echoes)).post(PATH, json={"input": talk}).json()) == "user: hello\nassistant: hi\nuser: more\nassistant:"
+    assert (
+        output_text(api(fake_runtime(echoes)).post(PATH, json={"input": talk}).json())
+        == "user: hello\nassistant: hi\nuser: more\nassistant:"
+    )
 
 
 def test_a_cut_response_is_incomplete():

@@ -36,7 +36,11 @@ def test_the_server_keeps_its_word(schema: Any, operation: Any, mode: str):
     excluded = checks.CHECKS.get_by_names(BEYOND_THE_DOCUMENT)
     generation_mode = getattr(schemathesis.GenerationMode, mode)
 
-    @settings(max_examples=20 if operation.body else 2, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large])
+    @settings(
+        max_examples=20 if operation.body else 2,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+    )
     @given(described.as_strategy(generation_mode=generation_mode))
     def keeps_its_word(case: Any) -> None:
         case.call_and_validate(headers=HEADERS, excluded_checks=excluded)

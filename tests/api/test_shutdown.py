@@ -20,7 +20,10 @@ def test_a_signal_ends_an_idle_server():
 
 @pytest.mark.parametrize("number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_a_signal_ends_running_streams_with_an_error_event(number: int):
-    with fake_server(shutdown_grace_s=0) as server, httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer:
+    with (
+        fake_server(shutdown_grace_s=0) as server,
+        httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer,
+    ):
         lines = answer.iter_lines()
         next(lines)
         assert server.stop(number) == (0, "")
@@ -29,7 +32,10 @@ def test_a_signal_ends_running_streams_with_an_error_event(number: int):
 
 
 def test_a_second_signal_does_not_wait_for_the_grace():
-    with fake_server(shutdown_grace_s=1000) as server, httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer:
+    with (
+        fake_server(shutdown_grace_s=1000) as server,
+        httpx.stream("POST", f"{server.url}/v1/chat/completions", json=BODY, timeout=30) as answer,
+    ):
         lines = answer.iter_lines()
         next(lines)
         server.process.send_signal(signal.SIGINT)

@@ -77,7 +77,8 @@ def test_grammars(grammar: dict[str, Any], admits: str, refuses: str):
 
 
 @pytest.mark.parametrize(
-    ("given", "temperature"), [({}, 0.0), ({"do_sample": True}, 1.0), ({"top_k": 5}, 1.0), ({"temperature": 0.5}, 0.5), ({"do_sample": False}, 0.0)]
+    ("given", "temperature"),
+    [({}, 0.0), ({"do_sample": True}, 1.0), ({"top_k": 5}, 1.0), ({"temperature": 0.5}, 0.5), ({"do_sample": False}, 0.0)],
 )
 def test_it_is_greedy_unless_asked_to_sample(given: dict[str, Any], temperature: float):
     runtime = fake_runtime(says("x"))
@@ -94,7 +95,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"inputs": "x", "parameters": {"max_new_tokens": 0}}, "parameters.max_new_tokens"),
     ({"inputs": "x", "parameters": {"best_of": 2}}, "parameters.best_of"),
     ({"inputs": "x", "parameters": {"watermark": True}}, "parameters.watermark"),
-    ({"inputs": "x", "parameters": {"typical_p": 0.5}}, "parameters.typical_p"),
+    ({"inputs": "x", "parameters": {"typical_p": 1.5}}, "parameters.typical_p"),
     ({"inputs": "x", "parameters": {"truncate": 5}}, "parameters.truncate"),
     ({"inputs": "x", "parameters": {"grammar": {"type": "regex", "value": "("}}}, "position"),
     ({"inputs": "x", "parameters": {"grammar": {"type": "regex", "value": {}}}}, "parameters.grammar.value"),

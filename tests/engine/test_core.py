@@ -4,7 +4,7 @@ import threading
 
 import pytest
 import torch
-from engine_fakes import EOS, NUM_TOKENS, SPECIAL, FakeCompiler, FakeModel, Script, drain, greedy, tiny_core, tiny_llama
+from engine_fakes import EOS, NUM_TOKENS, SPECIAL, FakeCompiler, FakeModel, Poisoned, Script, drain, greedy, tiny_core
 
 from formcast.engine.config import SpeculativeConfig
 from formcast.engine.request import EngineOverloaded, GenerationError, InvalidRequest, Request, SamplingParams
@@ -174,24 +174,6 @@ def test_a_dead_end_is_an_error_never_a_stop(settings, script):
     assert [answers[str(index)].token_ids for index in range(len(PROMPTS))] == EXPECTED
 
 
-class Poisoned(torch.nn.Module):
-    """A model whose logits are NaN for sequences that end with a certain token, or that raises."""
-
-    def __init__(self, *, nan_after: int | None = None, raise_after: int | None = None):
-        super().__init__()
-        self.inner = tiny_llama()
-        self.config = self.inner.config
-        self.nan_after, self.raise_after = nan_after, raise_after
-
-    def forward(self, input_ids, logits_to_keep, **options):
-        if self.raise_after is not None and bool((input_ids == self.raise_after).any()):
-            raise RuntimeError("out of memory")
-        output = self.inner(input_ids=input_ids, logits_to_keep=logits_to_keep, **options)
-        if self.nan_after is not None:
-            output.logits[0, input_ids[0, logits_to_keep] == self.nan_after] = float("nan")
-        return output
-
-
 @WAYS
 @pytest.mark.parametrize("broken", [{"nan_after": SPECIAL}, {"raise_after": SPECIAL}], ids=["not numbers", "an exception"])
 def test_a_row_that_cannot_be_computed_ends_its_request_only(settings, broken, caplog):
@@ -206,7 +188,7 @@ def test_a_row_that_cannot_be_computed_ends_its_request_only(settings, broken, c
 @pytest.mark.parametrize("broken", ["nan_after", "raise_after"])
 def test_a_draft_that_cannot_be_computed_ends_its_request_only(broken, caplog):
     """The rows of the drafts are broken, in a batch of requests with drafts. What came before them was taken."""
-    core = tiny_core(model=FakeModel(module=Poisoned(**{broken: SPECIAL})), **{"speculative": SpeculativeConfig(prompt_lookup_min=1)})
+    core = tiny_core(model=FakeModel(module=Poisoned(**{broken: SPECIAL})), speculative=SpeculativeConfig(prompt_lookup_min=1))
     script = Script((frozenset(b"a"), frozenset(b"b"), frozenset({SPECIAL}), frozenset(b"c"), frozenset(b"d")))
     answers = drain(core, [greedy("bad", b"xy", grammar=script), *requests()])
     assert answers["bad"].last.finish_reason == "error" and answers["bad"].num_terminal == 1

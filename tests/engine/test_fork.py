@@ -52,6 +52,7 @@ sys.exit(os.waitstatus_to_exitcode(status) != 0)
 """
 
 
+@pytest.mark.slow
 def test_a_forked_process_computes_compiles_and_is_told_that_the_engine_stayed_behind():
     env = {**os.environ, "PYTHONPATH": str(_SUPPORT)}
     done = subprocess.run([sys.executable, "-c", _SCRIPT], env=env, capture_output=True, text=True, timeout=120, check=False)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from engine_fakes import EOS, NUM_TOKENS, SPECIAL, ByteNames, FakeCompiler, Script, mask_of
 
+from formcast.engine.constraint import Constraint
 from formcast.engine.detokenizer import TokenTable
 from formcast.engine.generation import EndTokens, Generation
 from formcast.engine.mask_meter import MaskMeter
@@ -15,9 +16,9 @@ ENDS = EndTokens(token_ids=frozenset({EOS}), num_tokens=NUM_TOKENS)
 def generation(script: Script | None = None, **params) -> Generation:
     max_tokens = params.setdefault("max_tokens", 100)
     request = Request(request_id="r", prompt_token_ids=[1], params=SamplingParams(**params), grammar=script)  # type: ignore[arg-type]
-    made = Generation(request, seed=0, max_tokens=max_tokens, ends=ENDS, table=TABLE, mask_meter=MaskMeter())
+    made = Generation(request, seed=0, max_tokens=max_tokens, ends=ENDS, table=TABLE)
     if script is not None:
-        made.constrain(script)
+        made.constrain(Constraint(script, MaskMeter()))
     return made
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
+from itertools import product
 from typing import Any
 
 import pytest
@@ -67,27 +69,33 @@ def plain() -> dict:
     return seen(answers)
 
 
-@pytest.mark.parametrize("prefix_cache", [False, True], ids=["", "cache"])
-@pytest.mark.parametrize("budget", [512, 9], ids=["whole", "chunks"])
-@pytest.mark.parametrize("speculative", [None, SpeculativeConfig(prompt_lookup_min=1)], ids=["", "lookup"])
-@pytest.mark.parametrize("grammar_drafts", [False, True], ids=["", "grammar"])
-@pytest.mark.parametrize("num_seqs", [1, 8], ids=["one at a time", "batch"])
-@pytest.mark.parametrize("overlap", [False, True], ids=["", "overlap"])
-def test_answers_are_those_of_plain_decoding(prefix_cache, budget, speculative, grammar_drafts, num_seqs, overlap):
-    core = tiny_core(
-        compiler(),
-        enable_prefix_caching=prefix_cache,
-        max_num_batched_tokens=budget,
-        max_num_seqs=num_seqs,
-        speculative=speculative,
-        draft_from_grammar=grammar_drafts,
-        async_scheduling=overlap,
-    )
+SWITCHES = {
+    "cache": {"enable_prefix_caching": (False, True)},
+    "chunks": {"max_num_batched_tokens": (512, 9)},
+    "lookup": {"speculative": (None, SpeculativeConfig(prompt_lookup_min=1))},
+    "grammar": {"draft_from_grammar": (False, True)},
+    "batch": {"max_num_seqs": (1, 8)},
+    "overlap": {"async_scheduling": (False, True)},
+}
+
+
+def combinations() -> Iterator[Any]:
+    """All settings of the switches. A quarter of them meets each pair of settings; the others are slow."""
+    for on in product((0, 1), repeat=len(SWITCHES)):
+        settings = {name: values[turned] for switch, turned in zip(SWITCHES.values(), on, strict=True) for name, values in switch.items()}
+        is_telling = (on[0] ^ on[1] ^ on[2] ^ on[3]) == (on[2] ^ on[3] ^ on[4] ^ on[5]) == 0
+        name = " ".join(switch for switch, turned in zip(SWITCHES, on, strict=True) if turned) or "plain"
+        yield pytest.param(settings, id=name, marks=[] if is_telling else [pytest.mark.slow])
+
+
+@pytest.mark.parametrize("settings", list(combinations()))
+def test_answers_are_those_of_plain_decoding(settings: dict[str, Any]):
+    core = tiny_core(compiler(), **settings)
     assert seen(drain(core, requests())) == plain()
     stats = core.stats
     assert stats.num_generated_tokens == sum(len(tokens) for tokens, *_ in plain().values())
     assert stats.num_failed == 0 and 0 <= stats.num_forced_tokens <= stats.num_accepted_tokens <= stats.num_draft_tokens
-    assert (stats.num_accepted_tokens > 0) == (grammar_drafts or speculative is not None)
+    assert (stats.num_accepted_tokens > 0) == (settings["draft_from_grammar"] or settings["speculative"] is not None)
 
 
 def test_drafts_save_steps():

@@ -115,6 +115,35 @@ def test_equal_priorities_get_their_first_token_in_order_of_arrival():
     assert all(later > earlier - 10 for earlier, later in itertools.pairwise(order)) and len(order) > 300
 
 
+def test_a_mixed_load_wastes_little_of_the_blocks_it_holds():
+    """Prompts and answers of all sizes, blocks of the usual size, scarce. Of a request only the last block has room to spare."""
+    rng = random.Random(0)
+    limits = EngineLimits(
+        max_model_len=2500, max_num_seqs=16, max_num_batched_tokens=512, block_size=16, num_blocks=700, max_waiting=100,
+        enable_prefix_caching=True,
+    )  # fmt: skip
+    kv = KVManager(limits.num_blocks, limits.block_size, enable_prefix_caching=True)
+    scheduler = Scheduler(limits, kv)
+    left: dict[str, int] = {}
+    held = unused = num_added = num_preempted = 0
+    for _ in range(3_000):
+        while len(left) < 24:
+            scheduler.add(str(num_added), [rng.randrange(1 << 30)] * rng.choice([30, 120, 400, 900, 2000]))
+            left[str(num_added)] = rng.choice([20, 100, 400])
+            num_added += 1
+        plan = scheduler.schedule()
+        num_preempted += plan.num_preempted
+        held += kv.usage.held * limits.block_size
+        unused += scheduler.num_unused_slots
+        scheduler.commit(plan, StepResult(new_token_ids=dict.fromkeys(plan.sampling_ids, (1,))))
+        for request_id in plan.sampling_ids:
+            left[request_id] -= 1
+            if not left[request_id]:
+                scheduler.finish(request_id)
+                del left[request_id]
+    assert 0 < unused / held < 0.04 and num_preempted > 0
+
+
 def test_waiting_requests_cost_a_step_nothing():
     """Of 10,000 that wait, only the first is looked at."""
     looked_at = []

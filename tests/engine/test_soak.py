@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import time
 from collections import Counter
+from dataclasses import replace
 
 import pytest
-from engine_fakes import NUM_TOKENS, FakeCompiler, Script, greedy, tiny_core
+from engine_fakes import NUM_TOKENS, SPECIAL, FakeCompiler, FakeModel, Poisoned, Script, greedy, tiny_core
 
 from formcast.engine.config import SpeculativeConfig
-from formcast.engine.request import EngineOverloaded
+from formcast.engine.core import EngineCore
+from formcast.engine.request import EngineOverloaded, Request, RequestOutput, expand
+
+BROKEN = 255
+"""The token after which logits are not numbers. After SPECIAL the model raises."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -30,36 +36,82 @@ def _grammar(rng: random.Random, compiler: FakeCompiler) -> object:
     return Script(allowed, error_at=rng.randrange(length), error=ZeroDivisionError()) if kind == 6 else f"pending {rng.random()}"
 
 
-def test_random_traffic(caplog):
-    rng = random.Random(int.from_bytes(os.urandom(4), "little") if _SECONDS > 5 else 3)
-    compiler = FakeCompiler()
-    core = tiny_core(compiler, block_size=4, kv_cache_memory_bytes=40 * 4 * 2 * 2 * 16 * 4, max_model_len=100, max_waiting=30,
-                     max_num_batched_tokens=24, speculative=SpeculativeConfig(prompt_lookup_min=1))  # fmt: skip
-    ended: Counter[str] = Counter()
-    added = 0
-    until = time.monotonic() + _SECONDS
+class Traffic:
+    """A core under requests that come, go, fail and run out of room at random, and what is true of it after each step."""
 
-    def count(outputs) -> None:
-        ended.update(output.request_id for output in outputs if output.finished)
+    def __init__(self, rng: random.Random, *, overlap: bool):
+        self.rng = rng
+        self.compiler = FakeCompiler()
+        self.core: EngineCore = tiny_core(
+            self.compiler, FakeModel(module=Poisoned(nan_after=BROKEN, raise_after=SPECIAL)), block_size=4, max_model_len=100,
+            kv_cache_memory_bytes=40 * 4 * 2 * 2 * 16 * 4, max_waiting=30, max_num_batched_tokens=24, async_scheduling=overlap,
+            speculative=SpeculativeConfig(prompt_lookup_min=1),
+        )  # fmt: skip
+        self.ended: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.added: list[str] = []
 
-    while time.monotonic() < until or core.has_work:
-        if time.monotonic() < until and rng.random() < 0.4:
-            prompt = [rng.randrange(NUM_TOKENS) % rng.choice([3, 256]) for _ in range(rng.randrange(1, 60))]
-            options = {"temperature": rng.choice([0.0, 1.0]), "max_tokens": rng.randrange(1, 40), "priority": rng.randrange(2)}
-            try:
-                core.add(greedy(str(added), prompt, grammar=_grammar(rng, compiler), **options))
-                added += 1
-            except EngineOverloaded:
-                pass
-        if added and rng.random() < 0.1:
-            count(core.abort(str(rng.randrange(max(0, added - 40), added))))
-        for grammar, future in list(compiler.futures.items()):
-            if rng.random() < 0.2 or time.monotonic() >= until:
-                del compiler.futures[grammar]
-                future.set_result(Script.literal(b"ok")) if rng.random() < 0.7 else future.set_exception(ValueError(grammar))
-        if core.has_work and (core.stats.num_running + core.stats.num_waiting or not compiler.futures):
-            count(core.step())
-        usage = core.stats.kv
+    def add(self) -> None:
+        rng = self.rng
+        prompt = [rng.randrange(NUM_TOKENS if rng.random() < 0.02 else 255) % rng.choice([3, 1000]) for _ in range(rng.randrange(1, 60))]
+        params = {
+            "n": rng.choice([1, 1, 1, 4]), "temperature": rng.choice([0.0, 1.0]), "max_tokens": rng.randrange(1, 40),
+            "stop": rng.choice([(), ("a", "bc")]), "repetition_penalty": rng.choice([1.0, 1.3]), "min_tokens": rng.choice([0, 1]),
+            "logit_bias": rng.choice([{}, {SPECIAL: -100.0, BROKEN: -100.0}]),
+        }  # fmt: skip
+        request = greedy(str(len(self.added)), prompt, grammar=_grammar(rng, self.compiler), priority=rng.randrange(2), **params)
+        for part in expand(replace(request, cache_salt=rng.choice([None, "salt"]))):
+            self._submit(part)
+
+    def _submit(self, request: Request) -> None:
+        try:
+            self.core.add(request)
+            self.added.append(request.request_id)
+        except EngineOverloaded:
+            pass
+
+    def abort(self) -> None:
+        if self.added:
+            self._count(self.core.abort(self.rng.choice(self.added[-40:])))
+
+    def compile(self, share: float) -> None:
+        """Ends some of the compilations, well or not."""
+        for grammar, future in list(self.compiler.futures.items()):
+            if self.rng.random() < share:
+                del self.compiler.futures[grammar]
+                if self.rng.random() < 0.7:
+                    future.set_result(Script.literal(b"ok"))
+                else:
+                    future.set_exception(ValueError(grammar))
+
+    def step(self) -> None:
+        if self.core.has_work and (self.core.stats.num_running + self.core.stats.num_waiting or not self.compiler.futures):
+            self._count(self.core.step())
+        usage = self.core.stats.kv
         assert usage.free + usage.held + usage.cached == usage.total
-    assert set(ended.values()) <= {1} and len(ended) == added == core.stats.num_finished
-    assert core.stats.kv.held == 0 and core.stats.num_accepted_tokens > 0
+
+    def _count(self, outputs: list[RequestOutput]) -> None:
+        for output in outputs:
+            assert output.request_id not in self.ended
+            if output.finished:
+                self.ended[output.request_id] += 1
+                self.reasons[str(output.finish_reason)] += 1
+
+
+@pytest.mark.parametrize("overlap", [False, True], ids=["", "overlap"])
+def test_random_traffic(overlap):
+    logging.getLogger("formcast").setLevel(logging.CRITICAL)
+    traffic = Traffic(random.Random(int.from_bytes(os.urandom(4), "little") if _SECONDS > 5 else 3), overlap=overlap)
+    until = time.monotonic() + _SECONDS / 2
+    while time.monotonic() < until or traffic.core.has_work:
+        is_over = time.monotonic() >= until
+        if not is_over and traffic.rng.random() < 0.4:
+            traffic.add()
+        if traffic.rng.random() < 0.1:
+            traffic.abort()
+        traffic.compile(1.0 if is_over else 0.2)
+        traffic.step()
+    stats = traffic.core.stats
+    assert set(traffic.ended.values()) == {1} and len(traffic.ended) == len(set(traffic.added)) == stats.num_finished
+    assert stats.kv.held == 0 and stats.num_accepted_tokens > 0 and stats.num_preemptions > 0
+    assert set(traffic.reasons) == {"stop", "length", "abort", "error"}

@@ -12,7 +12,12 @@ from toy_vocabulary import EOS, mask_of, vocabulary
 from formcast import Grammar, compile_grammar
 
 VOCAB = vocabulary()
-SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}, "id": {"type": "integer"}}, "required": ["name", "id"], "additionalProperties": False}
+SCHEMA = {
+    "type": "object",
+    "properties": {"name": {"type": "string"}, "id": {"type": "integer"}},
+    "required": ["name", "id"],
+    "additionalProperties": False,
+}
 FSM = compile_grammar(Grammar.json_schema(SCHEMA, whitespace="compact"), VOCAB)
 
 

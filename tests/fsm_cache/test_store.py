@@ -118,7 +118,7 @@ store = ArrayStore(sys.argv[2])
 """
 
 
-def _start(code: str, *arguments: str | os.PathLike) -> subprocess.Popen:
+def _start(code: str, *arguments: object) -> subprocess.Popen:
     return subprocess.Popen(
         [sys.executable, "-c", _SCRIPT + code, str(Path(fsm_cache.__file__).parent), *map(str, arguments)],
         stdout=subprocess.PIPE,

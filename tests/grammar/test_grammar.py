@@ -61,7 +61,12 @@ def test_boolean_schemas() -> None:
 def test_a_pydantic_model() -> None:
     grammar = Grammar.json_schema(Person)
     assert grammar.accepts('{"name": "Ada", "age": 36, "home": {"street": "x"}, "friends": [{"name": "B", "age": 0}]}')
-    for text in ('{"name": "Ada"}', '{"name": "Ada", "age": 151}', '{"name": "Ada", "age": 3, "home": {"street": ""}}', '{"name": "Ada", "age": 3, "x": 1}'):
+    for text in (
+        '{"name": "Ada"}',
+        '{"name": "Ada", "age": 151}',
+        '{"name": "Ada", "age": 3, "home": {"street": ""}}',
+        '{"name": "Ada", "age": 3, "x": 1}',
+    ):
         assert not grammar.accepts(text), text
 
 
@@ -298,7 +303,14 @@ def test_regexes(pattern: str, dialect: Literal["ecma", "python"], valid: list[s
         assert not grammar.accepts(text), text
 
 
-BAD_REGEXES = [("a(b", "ecma", 1), (r"ab\1", "ecma", 2), ("[b-a]", "python", 1), ("a{3,1}", "ecma", 1), ("\ud800", "ecma", 0), (r"\p{Lu}", "python", 0)]
+BAD_REGEXES = [
+    ("a(b", "ecma", 1),
+    (r"ab\1", "ecma", 2),
+    ("[b-a]", "python", 1),
+    ("a{3,1}", "ecma", 1),
+    ("\ud800", "ecma", 0),
+    (r"\p{Lu}", "python", 0),
+]
 
 
 @pytest.mark.parametrize(("pattern", "dialect", "position"), BAD_REGEXES)
@@ -394,7 +406,12 @@ def test_explain() -> None:
 
 def test_keywords_that_assert_nothing_where_they_stand_are_annotations() -> None:
     old = {"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "minimum": 3, "definitions": {"a": {}}}
-    for schema, keyword in [(old, "minimum"), ({"then": {"minimum": 3}}, "then"), ({"else": False}, "else"), ({"minContains": 3}, "minContains")]:
+    for schema, keyword in [
+        (old, "minimum"),
+        ({"then": {"minimum": 3}}, "then"),
+        ({"else": False}, "else"),
+        ({"minContains": 3}, "minContains"),
+    ]:
         found = {f.keyword: f.status for f in Grammar.json_schema(schema).explain() if f.pointer == ""}
         assert found[keyword] == "annotation", keyword
 

@@ -241,7 +241,7 @@ def test_refuses(name: str, text: str):
 def test_lark_says_the_same(name: str):
     oracle = Oracle(name)
     rng = random.Random(name)
-    texts = [*ACCEPTED[name], *REFUSED[name], *(damaged(text, rng) for text in ACCEPTED[name] for _ in range(20))]
+    texts = [*ACCEPTED[name], *REFUSED[name], *(damaged(text, rng) for text in ACCEPTED[name] for _ in range(8))]
     assert [text for text in texts if GRAMMARS[name].accepts(text) != oracle.accepts(text)] == []
 
 
@@ -249,7 +249,7 @@ def test_lark_says_the_same(name: str):
 def test_walks_through_the_masks_end_in_the_grammar(name: str):
     vocab = vocabulary()
     oracle = Oracle(name) if name in LARK_NAMES else GRAMMARS[name]
-    texts = [walk(GRAMMARS[name], vocab, random.Random(seed), max_tokens=60) for seed in range(4)]
+    texts = [walk(GRAMMARS[name], vocab, random.Random(seed), max_tokens=60) for seed in range(2)]
     assert [text for text in texts if text is not None and not oracle.accepts(text.decode())] == []
 
 
@@ -328,7 +328,7 @@ def test_python_walks_are_python():
     pieces += [bytes((byte,)) for byte in range(0x20, 0x7F)]
     closers = [b"):\n", b"    pass\n", b"\n", b")", b"]", b"}", b'"', b":\n", b'"""\n']
     finished = 0
-    for _ in range(30):
+    for _ in range(15):
         state, text = compiled.start, b""
         for _ in range(120):
             if machine.accepting(state) and rng.random() < 0.3:
@@ -340,7 +340,7 @@ def test_python_walks_are_python():
                 ways = [(piece, target) for piece in (*pieces, *closers) if (target := machine.run(state, piece)) >= 0]
             piece, state = rng.choice(ways)
             text += piece
-    assert finished > 10
+    assert finished > 5
 
 
 fields = st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)

@@ -67,6 +67,24 @@ class FakeModel:
         return self.module.config
 
 
+class Poisoned(torch.nn.Module):
+    """A model whose logits are NaN for sequences that end with a certain token, or that raises."""
+
+    def __init__(self, *, nan_after: int | None = None, raise_after: int | None = None):
+        super().__init__()
+        self.inner = tiny_llama()
+        self.config = self.inner.config
+        self.nan_after, self.raise_after = nan_after, raise_after
+
+    def forward(self, input_ids, logits_to_keep, **options):
+        if self.raise_after is not None and bool((input_ids == self.raise_after).any()):
+            raise RuntimeError("out of memory")
+        output = self.inner(input_ids=input_ids, logits_to_keep=logits_to_keep, **options)
+        if self.nan_after is not None:
+            output.logits[0, input_ids[0, logits_to_keep] == self.nan_after] = float("nan")
+        return output
+
+
 @dataclass(frozen=True)
 class Script:
     """A grammar for tests: at each place a set of allowed tokens.
@@ -141,11 +159,10 @@ class FakeCompiler:
         self.futures: dict[Any, Future[Any]] = {}
 
     def submit(self, grammar: Any) -> Future[Any]:
+        if not isinstance(grammar, Script):
+            return self.futures.setdefault(grammar, Future())
         future: Future[Any] = Future()
-        if isinstance(grammar, Script):
-            future.set_result(grammar)
-        else:
-            self.futures[grammar] = future
+        future.set_result(grammar)
         return future
 
 

@@ -28,7 +28,7 @@ def random_case(num_rows: int, num_tokens: int, seed: int) -> tuple[torch.Tensor
 
     settings = SampleSettings(
         masks=torch.from_numpy(masks),
-        constrained=torch.from_numpy(rng.random(num_rows) < 0.5),
+        mask_rows=torch.from_numpy(rng.choice([-2, *[-1] * num_rows, *range(num_rows)], num_rows).astype(np.int32)),
         temperatures=choice([0, 0.3, 1, 2]),
         min_ps=choice([0, 0, 0.05]),
         top_ks=torch.from_numpy(rng.choice([0, 0, 1, 5, 50, 2 * num_tokens], num_rows).astype(np.int32)),
@@ -50,12 +50,12 @@ def assert_same(expected: SampleResult, actual: SampleResult) -> None:
 
 def plain_settings(num_rows: int, num_tokens: int, *, allowed: list[int] | None = None, **overrides: torch.Tensor) -> SampleSettings:
     """Temperature 1 and nothing else; `allowed` constrains every row to these tokens."""
-    masks = np.zeros((num_rows, -(-num_tokens // 32)), np.uint32)
+    masks = np.zeros((1, -(-num_tokens // 32)), np.uint32)
     for token in allowed or ():
         masks[:, token // 32] |= np.uint32(1 << (token % 32))
     fields: dict[str, Any] = {
         "masks": torch.from_numpy(masks.view(np.int32)),
-        "constrained": torch.full((num_rows,), allowed is not None),
+        "mask_rows": torch.full((num_rows,), -1 if allowed is None else 0, dtype=torch.int32),
         "temperatures": torch.ones(num_rows),
         "min_ps": torch.zeros(num_rows),
         "top_ks": torch.zeros(num_rows, dtype=torch.int32),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from .layout import LogitEdits, RowStatus, SampleResult, SampleSettings
+from .layout import FREE_ROW, MISSING_ROW, LogitEdits, RowStatus, SampleResult, SampleSettings
 
-__all__ = ["LogitEdits", "RowStatus", "SampleResult", "SampleSettings", "masked_sample"]
+__all__ = ["FREE_ROW", "MISSING_ROW", "LogitEdits", "RowStatus", "SampleResult", "SampleSettings", "masked_sample"]
 
 
 def masked_sample(logits: torch.Tensor, settings: SampleSettings) -> SampleResult:
@@ -39,11 +39,12 @@ def _on_cpu(logits: torch.Tensor, settings: SampleSettings) -> SampleResult:
     edits = settings.edits
     if edits is not None:
         fields = (
-            edits.offsets, edits.token_ids, edits.counts, edits.seen, edits.biases, edits.repetition, edits.frequency, edits.presence,
+            settings.mask_rows, edits.offsets, edits.token_ids, edits.counts, edits.seen, edits.biases, edits.repetition, edits.frequency,
+            edits.presence,
         )  # fmt: skip
         cpu.edit_rows(logits.numpy(), *(field.numpy() for field in fields))
     inputs = (
-        settings.masks, settings.constrained, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps, settings.typical_ps,
+        settings.masks, settings.mask_rows, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps, settings.typical_ps,
         settings.uniforms, result.token_ids, result.logprobs, result.statuses,
     )  # fmt: skip
     cpu.sample_rows(logits, *inputs)
@@ -53,9 +54,9 @@ def _on_cpu(logits: torch.Tensor, settings: SampleSettings) -> SampleResult:
 def _check(logits: torch.Tensor, settings: SampleSettings) -> None:
     num_rows, num_tokens = logits.shape
     assert logits.dtype == torch.float32 and logits.is_contiguous()
-    assert settings.masks.shape == (num_rows, -(-num_tokens // 32)) and settings.masks.dtype == torch.int32
+    assert settings.masks.shape[1:] == (-(-num_tokens // 32),) and settings.masks.dtype == torch.int32
     assert settings.masks.is_contiguous()
-    _check_rows(settings.constrained, num_rows, torch.bool)
+    _check_rows(settings.mask_rows, num_rows, torch.int32)
     _check_rows(settings.top_ks, num_rows, torch.int32)
     for tensor in (settings.temperatures, settings.min_ps, settings.top_ps, settings.typical_ps, settings.uniforms):
         _check_rows(tensor, num_rows, torch.float32)

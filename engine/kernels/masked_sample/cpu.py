@@ -16,9 +16,9 @@ from numba import boolean, float32, float64, int32, int64, void
 
 from ..cpu_math import exp_negative
 from ..parallel import KERNEL, claim, pointer, run
-from .layout import RowStatus
+from .layout import FREE_ROW, MISSING_ROW, RowStatus
 
-_SAMPLED, _NO_TOKEN, _NOT_A_NUMBER = (int(status) for status in (RowStatus.SAMPLED, RowStatus.NO_TOKEN, RowStatus.NOT_A_NUMBER))
+_SAMPLED, _NO_TOKEN, _NOT_A_NUMBER, _HELD = (int(status) for status in RowStatus)
 _INF_BITS = np.int32(0x7F800000)
 _MAGNITUDE = np.int32(0x7FFFFFFF)
 _NUM_BUCKETS = 2048
@@ -224,10 +224,10 @@ def _sample_row(logits, mask, constrained, temperature, min_p, top_k, top_p, typ
 
 @numba.cfunc(KERNEL, cache=True)
 def _sample(words):
-    num_rows, num_tokens, mask_width = words[1], words[14], words[15]
+    num_rows, num_tokens, num_masks, mask_width = words[1], words[14], words[15], words[16]
     logits = numba.carray(pointer(words[2]), (num_rows, num_tokens), np.float32)
-    masks = numba.carray(pointer(words[3]), (num_rows, mask_width), np.int32)
-    constrained = numba.carray(pointer(words[4]), (num_rows,), np.bool_)
+    masks = numba.carray(pointer(words[3]), (num_masks, mask_width), np.int32)
+    mask_rows = numba.carray(pointer(words[4]), (num_rows,), np.int32)
     temperatures = numba.carray(pointer(words[5]), (num_rows,), np.float32)
     min_ps = numba.carray(pointer(words[6]), (num_rows,), np.float32)
     top_ks = numba.carray(pointer(words[7]), (num_rows,), np.int32)
@@ -241,8 +241,14 @@ def _sample(words):
         row = claim(words)
         if row >= num_rows:
             return
+        mask_row = mask_rows[row]
+        if mask_row == MISSING_ROW:
+            statuses[row] = _HELD
+            continue
+        constrained = mask_row != FREE_ROW
+        mask = masks[mask_row] if constrained else masks.reshape(-1)[:0]
         token_ids[row], logprobs[row], statuses[row] = _sample_row(
-            logits[row], masks[row], constrained[row], temperatures[row], min_ps[row], top_ks[row], top_ps[row], typical_ps[row],
+            logits[row], mask, constrained, temperatures[row], min_ps[row], top_ks[row], top_ps[row], typical_ps[row],
             uniforms[row],
         )  # fmt: skip
 
@@ -251,21 +257,34 @@ def sample_rows(logits: torch.Tensor, *columns: torch.Tensor) -> None:
     """Samples logits [R, V].
 
     Args:
-        columns: masks, constrained, temperatures, min_ps, top_ks, top_ps, typical_ps and uniforms of `SampleSettings`, then token_ids,
+        columns: masks, mask_rows, temperatures, min_ps, top_ks, top_ps, typical_ps and uniforms of `SampleSettings`, then token_ids,
             logprobs and statuses of `SampleResult`, which are filled. All are contiguous.
     """
-    words = (*(tensor.data_ptr() for tensor in (logits, *columns)), logits.shape[1], columns[0].shape[1])
+    words = (*(tensor.data_ptr() for tensor in (logits, *columns)), logits.shape[1], *columns[0].shape)
     run(_sample, logits.shape[0], words, parallel=logits.numel() > _WORTH_A_TEAM)
 
 
 @numba.njit(
-    void(float32[:, ::1], int32[::1], int32[::1], int32[::1], boolean[::1], float32[::1], float32[::1], float32[::1], float32[::1]),
+    void(
+        float32[:, ::1],
+        int32[::1],
+        int32[::1],
+        int32[::1],
+        int32[::1],
+        boolean[::1],
+        float32[::1],
+        float32[::1],
+        float32[::1],
+        float32[::1],
+    ),
     nogil=True,
     cache=True,
 )
-def edit_rows(logits, offsets, token_ids, counts, seen, biases, repetition, frequency, presence):
-    """Applies `LogitEdits` to logits [R, V] in place."""
+def edit_rows(logits, mask_rows, offsets, token_ids, counts, seen, biases, repetition, frequency, presence):
+    """Applies `LogitEdits` to logits [R, V] in place, but for rows that are held."""
     for row in range(logits.shape[0]):
+        if mask_rows[row] == MISSING_ROW:
+            continue
         for entry in range(offsets[row], offsets[row + 1]):
             x = logits[row, token_ids[entry]]
             if seen[entry]:

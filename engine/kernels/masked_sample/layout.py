@@ -7,6 +7,11 @@ from enum import IntEnum
 
 import torch
 
+FREE_ROW = -1
+"""In place of a mask: every token is allowed."""
+MISSING_ROW = -2
+"""In place of a mask: it is not known yet, so the row is held."""
+
 
 class RowStatus(IntEnum):
     """Whether a row got a token."""
@@ -16,6 +21,8 @@ class RowStatus(IntEnum):
     """Every token is masked or impossible."""
     NOT_A_NUMBER = 2
     """A logit that the mask allows is NaN or +inf."""
+    HELD = 3
+    """The mask is not there: nothing was sampled, and nothing was edited."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +57,8 @@ class SampleSettings:
     """How R rows of V logits are sampled.
 
     Attributes:
-        masks: [R, ceil(V / 32)] int32; bit `t & 31` of word `t >> 5` allows token t. Read for constrained rows only.
-        constrained: [R] bool
+        masks: [M, ceil(V / 32)] int32; bit `t & 31` of word `t >> 5` allows token t.
+        mask_rows: [R] int32: for each row the one of `masks`, FREE_ROW or MISSING_ROW.
         temperatures: [R] float32; 0 takes the likeliest token, of several the one with the lowest id.
         min_ps: [R] float32; 0 keeps all.
         top_ks: [R] int32; 0 keeps all.
@@ -64,7 +71,7 @@ class SampleSettings:
     """
 
     masks: torch.Tensor
-    constrained: torch.Tensor
+    mask_rows: torch.Tensor
     temperatures: torch.Tensor
     min_ps: torch.Tensor
     top_ks: torch.Tensor

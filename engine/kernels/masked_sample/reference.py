@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import torch
 
-from .layout import LogitEdits, RowStatus, SampleResult, SampleSettings
+from .layout import FREE_ROW, MISSING_ROW, LogitEdits, RowStatus, SampleResult, SampleSettings
 
 
 def masked_sample(logits: torch.Tensor, settings: SampleSettings) -> SampleResult:
     """See `masked_sample` of the package."""
     if settings.edits is not None:
-        apply_edits(logits, settings.edits)
+        apply_edits(logits, settings.edits, settings.mask_rows != MISSING_ROW)
     rows = [_sample_row(logits[row], settings, row) for row in range(logits.shape[0])]
     tokens, logprobs, statuses = zip(*rows, strict=True)
     return SampleResult(
@@ -20,9 +20,11 @@ def masked_sample(logits: torch.Tensor, settings: SampleSettings) -> SampleResul
     )
 
 
-def apply_edits(logits: torch.Tensor, edits: LogitEdits) -> None:
-    """Changes logits [R, V] in place."""
+def apply_edits(logits: torch.Tensor, edits: LogitEdits, is_edited: torch.Tensor) -> None:
+    """Changes logits [R, V] in place, in the rows for which `is_edited` [R] bool."""
     for row, (start, stop) in enumerate(zip(edits.offsets[:-1].tolist(), edits.offsets[1:].tolist(), strict=True)):
+        if not is_edited[row]:
+            continue
         ids, counts = edits.token_ids[start:stop].long(), edits.counts[start:stop]
         x = logits[row, ids]
         repeated = torch.where(x > 0, x / edits.repetition[row], x * edits.repetition[row])
@@ -38,9 +40,12 @@ def unpack(mask: torch.Tensor, num_tokens: int) -> torch.Tensor:
 
 
 def _sample_row(logits: torch.Tensor, settings: SampleSettings, row: int) -> tuple[int, float, RowStatus]:
+    mask_row = int(settings.mask_rows[row])
+    if mask_row == MISSING_ROW:
+        return 0, 0.0, RowStatus.HELD
     x = logits.clone()
-    if settings.constrained[row]:
-        x[~unpack(settings.masks[row], len(x))] = -torch.inf
+    if mask_row != FREE_ROW:
+        x[~unpack(settings.masks[mask_row], len(x))] = -torch.inf
     if not bool((x < torch.inf).all()):
         return 0, 0.0, RowStatus.NOT_A_NUMBER
     if bool((x == -torch.inf).all()):

@@ -91,7 +91,7 @@ def _edit_row(logits, token_ids, counts, seen, biases, start, stop, repetition, 
 
 @triton.jit
 def masked_sample_kernel(
-    logits_ptr, masks_ptr, constrained_ptr, temperatures_ptr, min_ps_ptr, top_ks_ptr, top_ps_ptr, typical_ps_ptr, uniforms_ptr,
+    logits_ptr, masks_ptr, mask_rows_ptr, temperatures_ptr, min_ps_ptr, top_ks_ptr, top_ps_ptr, typical_ps_ptr, uniforms_ptr,
     offsets_ptr, edit_tokens_ptr, counts_ptr, seen_ptr, biases_ptr, repetition_ptr, frequency_ptr, presence_ptr,
     token_ids_ptr, logprobs_ptr, statuses_ptr,
     num_tokens, mask_width,
@@ -100,8 +100,12 @@ def masked_sample_kernel(
     """One row; the pointers are the fields of `SampleSettings`, `LogitEdits` and `SampleResult`."""
     row = tl.program_id(0).to(tl.int64)
     logits = logits_ptr + row * num_tokens
-    mask = masks_ptr + row * mask_width
-    constrained = tl.load(constrained_ptr + row) != 0
+    mask_row = tl.load(mask_rows_ptr + row)
+    if mask_row == -2:
+        tl.store(statuses_ptr + row, 3)
+        return
+    mask = masks_ptr + mask_row.to(tl.int64) * mask_width
+    constrained = mask_row >= 0
     if HAS_EDITS:
         _edit_row(logits, edit_tokens_ptr, counts_ptr, seen_ptr, biases_ptr, tl.load(offsets_ptr + row), tl.load(offsets_ptr + row + 1),
                   tl.load(repetition_ptr + row), tl.load(frequency_ptr + row), tl.load(presence_ptr + row), EDIT_BLOCK)  # fmt: skip
@@ -235,7 +239,7 @@ def masked_sample(logits: torch.Tensor, settings: SampleSettings) -> SampleResul
         statuses=torch.zeros(num_rows, dtype=torch.int32, device=device),
     )
     masked_sample_kernel[(num_rows,)](
-        logits, settings.masks, settings.constrained, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps,
+        logits, settings.masks, settings.mask_rows, settings.temperatures, settings.min_ps, settings.top_ks, settings.top_ps,
         settings.typical_ps, settings.uniforms, *_edit_pointers(settings.edits, logits), result.token_ids, result.logprobs, result.statuses,
         num_tokens, settings.masks.shape[1],
         HAS_EDITS=settings.edits is not None, BLOCK=BLOCK, EDIT_BLOCK=EDIT_BLOCK, num_warps=NUM_WARPS,

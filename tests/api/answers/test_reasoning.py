@@ -21,7 +21,9 @@ from formcast.engine.request import InvalidRequest
 
 THINK = REASONING_FORMATS["qwen3"]
 OPEN, MAYBE = Thought(format=THINK, is_open=True), Thought(format=THINK, is_open=False)
-SCHEMA = of_schema({"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}, field="f")
+SCHEMA = of_schema(
+    {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}, field="f"
+)
 STOP = Tool(name="stop", strict=True)
 CALL = '<tool_call>\n{"name": "stop", "arguments": {}}\n</tool_call>'
 
@@ -88,7 +90,9 @@ def test_bound_answers(thought: Thought, asked: dict[str, Any], text: str, expec
         assert said(read(used.make_reader(), text, sizes)) == expected
 
 
-@pytest.mark.parametrize("text", ['{"a": 1}', 'x{"a": 1}</think>', 'x</think>{"a": 1.5}', 'x</think>y', 'x</think>\n\n\n\n\n\n\n\n{"a": 1}'])
+@pytest.mark.parametrize(
+    "text", ['{"a": 1}', 'x{"a": 1}</think>', 'x</think>{"a": 1.5}', "x</think>y", 'x</think>\n\n\n\n\n\n\n\n{"a": 1}']
+)
 def test_a_constraint_begins_with_the_end_of_the_thought(text: str):
     used = form(OPEN, constraint=SCHEMA)
     assert used.constraint is not None and not used.constraint.grammar.accepts(text)
@@ -100,7 +104,7 @@ def _vocabulary(*more: bytes, **special: int) -> Vocabulary:
 
 
 def test_a_token_may_hold_the_end_of_the_thought_and_what_follows():
-    vocabulary = _vocabulary(b'.</think>{"a', b'.</think>{"b', b'.</think>')
+    vocabulary = _vocabulary(b'.</think>{"a', b'.</think>{"b', b".</think>")
     used = AnswerForms(FORMATS["hermes"], vocabulary).form(Asked(constraint=SCHEMA), OPEN)
     assert used.constraint is not None
     cursor = compile_grammar(used.constraint.grammar, vocabulary).cursor()

@@ -7,15 +7,24 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import jsonschema
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from toy_vocabulary import mask_of
 
 from formcast import Vocabulary, compile_grammar
 from formcast.api.answers.forms import AnswerForm, AnswerForms, Asked
 from formcast.api.answers.reader import Answer, AnswerReader
 from formcast.api.constraints import Constraint, of_schema
-from formcast.api.tools.formats import FORMATS, format_of_template
+from formcast.api.tools.formats import FORMATS, format_named, format_of_template
+from formcast.api.tools.names import ALIASES, FORMAT_NAMES
 from formcast.api.tools.tool import Tool, ToolChoice, ToolError
+from formcast.grammar.structural_tag import Token
+from formcast.grammar.structural_tag.spec import boundaries_of, walk
 
+# formats that write each argument apart: only those that a tool declares
+COMPOSED = ("pythonic", "llama4_pythonic", "olmo3", "lfm2", "qwen3_coder", "glm45", "seed_oss", "minimax_m2", "deepseek_v32")
 CITY = {
     "type": "object",
     "properties": {"city": {"$ref": "#/$defs/name"}, "days": {"type": "integer", "minimum": 1}},
@@ -35,6 +44,7 @@ TOOLS = [
     Tool(name="get_time", parameters=ZONE, strict=True),
     Tool(name="stop"),
 ]
+STOPPING = TOOLS[2]
 WEATHER = ("get_weather", '{"city": "Rome", "days": 3}')
 TIME = ("get_time", '{"zone": "UTC"}')
 STOP = ("stop", "{}")
@@ -143,7 +153,7 @@ def test_an_answer_is_a_call_or_the_final_schema(name: str):
     assert calls_in(read(used.reader(), FORMATS[name].written_calls([TIME]), [1])) == [TIME]
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "pythonic"])
+@pytest.mark.parametrize("name", [name for name in FORMATS if name not in COMPOSED])
 def test_a_tool_that_is_not_strict_takes_any_object(name: str):
     loose = [Tool(name="get_weather", parameters=CITY)]
     grammar = use(name, REQUIRED, loose).grammar
@@ -159,6 +169,148 @@ def test_arguments_of_pythonic_calls_are_composed():
     grammar = use("pythonic", REQUIRED, [optional]).grammar
     assert all(grammar.accepts(f"[f({given})]") for given in ("b=1", "a=1, b=2", "b=1, c=[]", 'a=null, b="", c={"x": 1}'))
     assert not any(grammar.accepts(f"[f({given})]") for given in ("", "a=1", "b=1, a=1", "b=1,c=2", "a=1, c=1"))
+
+
+def test_arguments_are_read_as_their_schema_says():
+    free = {
+        "type": "object",
+        "properties": {"s": {"type": "string"}, "n": {"type": ["integer", "string", "null"]}, "o": {"type": "object"}},
+    }
+    tools = [Tool(name="f", parameters=free, strict=True)]
+    text = "<tool_call>\n<function=f>\n<parameter=s>\n{body}\n</parameter>\n</function>\n</tool_call>"
+    for body, value in (("12", "12"), ("true", "true"), ('a "b" <c>\n', 'a "b" <c>\n'), ("", ""), ("\n", "\n"), ("</param", "</param")):
+        answer = read(use("qwen3_coder", tools=tools).reader(), text.format(body=body), [1])
+        assert answer.calls[0].parsed == {"s": value}
+    mixed = text.replace("=s", "=n")
+    for body, value in (("12", 12), ("null", None), ("12 days", "12 days"), ('"12"', "12"), ("nul", "nul")):
+        used = use("qwen3_coder", REQUIRED, tools=tools)
+        assert used.grammar.accepts(mixed.format(body=body))
+        assert read(used.reader(), mixed.format(body=body), [2]).calls[0].parsed == {"n": value}
+    assert not used.grammar.accepts(mixed.format(body="{1"))  # like JSON, and none
+    assert not used.grammar.accepts(text.replace("=s", "=x"))
+    compact = '<tool_call>\n<function=f><parameter=o>{"a": 1}</parameter></function>\n</tool_call>'
+    assert read(used.reader(), compact, [1]).calls[0].arguments == '{"o": {"a": 1}}'
+
+
+def test_constants_of_python():
+    tools = [
+        Tool(
+            name="f",
+            parameters={"type": "object", "properties": {"a": {"type": "boolean"}, "b": {}, "c": {"type": "integer"}}},
+            strict=True,
+        )
+    ]
+    used = use("llama4_pythonic", tools=tools)
+    answer = read(used.reader(), "<|python_start|>[f(a=True, b=None), f(a=false, b=[true])]<|python_end|>", [3])
+    assert calls_in(answer) == [("f", '{"a": true, "b": null}'), ("f", '{"a": false, "b": [true]}')]
+    assert not used.grammar.accepts("[f(a=None)]") and not used.grammar.accepts("[f(c=True)]")
+
+
+def test_ids_that_the_model_writes():
+    kimi = FORMATS["kimi_k2"].written_calls([TIME, STOP])
+    assert [call.call_id for call in read(use("kimi_k2").reader(), kimi, [4]).calls] == ["functions.get_time:0", "functions.stop:1"]
+    twice = kimi.replace("stop:1", "get_time:0").replace("{}", TIME[1])
+    assert len({call.call_id for call in read(use("kimi_k2").reader(), twice).calls}) == 2
+    mistral = read(use("mistral_v11").reader(), "[TOOL_CALLS]stop[CALL_ID]aB3456789[ARGS]{}", [1])
+    assert [call.call_id for call in mistral.calls] == ["aB3456789"]
+
+
+_TEXTS = st.text(st.sampled_from("ab1 \n\t<>/{}[]\"'\\=,é漢😀"), max_size=12)
+_RANDOM = {
+    "type": "object",
+    "properties": {
+        "text": {"type": "string"},
+        "number": {"type": "number"},
+        "flag": {"type": "boolean"},
+        "unit": {"enum": ["c", "f"]},
+        "items": {"type": "array", "items": {"type": "string"}},
+        "inner": {"type": "object"},
+    },
+    "required": ["text"],
+    "additionalProperties": False,
+}
+_VALUES = st.fixed_dictionaries(
+    {"text": _TEXTS},
+    optional={
+        "number": st.integers(-9, 9) | st.sampled_from((0.5, 1e30)),
+        "flag": st.booleans(),
+        "unit": st.sampled_from("cf"),
+        "items": st.lists(_TEXTS, max_size=2),
+        "inner": st.dictionaries(_TEXTS, st.none() | _TEXTS, max_size=2),
+    },
+)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@settings(max_examples=15, deadline=None)
+@given(st.lists(_VALUES, min_size=1, max_size=3), st.lists(st.integers(1, 7), min_size=1, max_size=4))
+def test_random_calls_are_read_back(name: str, values: list[Any], sizes: list[int]):
+    used = use(name, REQUIRED, [Tool(name="act", parameters=_RANDOM, strict=True), STOPPING])
+    ordered = [{key: value[key] for key in _RANDOM["properties"] if key in value} for value in values]
+    text = FORMATS[name].written_calls([("act", json.dumps(value, ensure_ascii=False)) for value in ordered])
+    assert used.grammar.accepts(text)
+    answer = read(used.reader(), text, sizes)
+    assert [(call.name, call.parsed) for call in answer.calls] == [("act", value) for value in ordered]
+    assert calls_in(answer) == calls_in(read(used.reader(), text))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_whatever_the_masks_allow_is_a_call(name: str):
+    """Walks along the masks: what comes out is a call that its tool takes, and is read alike however it is cut."""
+    special = dict.fromkeys(token for tool_format in (FORMATS[name],) for token in _tokens_of(tool_format))
+    pieces: list[bytes | None] = [
+        None,
+        *(None for _ in special),
+        *(bytes((b,)) for b in range(256)),
+        b"</",
+        b">\n",
+        b'"}',
+        b'": "',
+        b"</param",
+    ]
+    vocabulary = Vocabulary(pieces, [0], special_tokens={token: number for number, token in enumerate(special, 1)})
+    used = Used(AnswerForms(FORMATS[name], vocabulary).form(Asked(tools=TOOLS, choice=REQUIRED)))
+    fsm = compile_grammar(used.grammar, vocabulary)
+    rng = random.Random(name)
+    for _ in range(3):
+        cursor, tokens = fsm.cursor(), []
+        while not cursor.finished and len(tokens) < 1500:
+            allowed = sorted(mask_of(cursor))
+            assert allowed, "a dead end"
+            ends = 0 in allowed and len(tokens) > 40
+            plain = [token for token in allowed if token < 1 + len(special) or token > 256 or 0x20 <= token - 1 - len(special) < 0x7F]
+            token = 0 if ends else rng.choice([t for t in plain or allowed if t] or [0])
+            assert cursor.advance(token)
+            tokens.append(token)
+        reader = used.reader()
+        spelled = [vocabulary.spellings[token] or b"" for token in tokens if token]
+        whole = read_tokens(reader, tokens, spelled, 10_000)
+        assert whole == read_tokens(used.reader(), tokens, spelled, 1)
+        if tokens[-1] == 0:
+            assert whole
+        by_name = {tool.name: tool for tool in TOOLS}
+        for call, complete in whole:
+            if complete is not None:
+                jsonschema.validate(complete, dict(by_name[call].schema))
+
+
+def _tokens_of(tool_format: Any) -> list[str]:
+    tree = tool_format.tree(TOOLS, REQUIRED)
+    return [str(b.token) for node in walk(tree) for b in boundaries_of(node) if isinstance(b, Token)]
+
+
+def read_tokens(reader: AnswerReader, tokens: list[int], spelled: list[bytes], size: int) -> list[tuple[str, Any]]:
+    """Names and parsed arguments, read `size` tokens at a time."""
+    deltas = []
+    if reader.needs_tokens:
+        for at in range(0, len(tokens), size):
+            deltas += reader.feed("", tokens[at : at + size])
+    else:
+        text = b"".join(spelled).decode(errors="ignore")
+        for at in range(0, len(text), size):
+            deltas += reader.feed(text[at : at + size], ())
+    answer = Answer.of([*deltas, *reader.finish()])
+    return [(call.name, call.parsed) for call in answer.calls]
 
 
 def test_a_token_begins_calls_where_the_vocabulary_has_one():
@@ -199,6 +351,15 @@ def test_tools_that_cannot_be_served(make: Any, field: str):
         ("{% if tools %}<tool_call>{% endif %}", "hermes"),
         ("{{ tools }} [TOOL_CALLS]", "mistral"),
         ("{{ tools }} <function=", "function"),
+        ("{{ tools }} [TOOL_CALLS] [ARGS]", "mistral_v13"),
+        ("{{ tools }} [TOOL_CALLS] [CALL_ID] [ARGS]", "mistral_v11"),
+        ("{{ tools }} <tool_call>\n<function=f>\n<parameter=x>", "qwen3_coder"),
+        ("{{ tools }} <tool_call>{name}\n<arg_key>", "glm45"),
+        ("{{ tools }} <minimax:tool_call>", "minimax_m2"),
+        ("{{ tools }} <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json", "deepseek_v3"),  # noqa: RUF001
+        ("{{ tools }} <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>", "deepseek_v31"),  # noqa: RUF001
+        ("{{ tools }} <｜DSML｜function_calls>", "deepseek_v32"),  # noqa: RUF001
+        ("{{ tools }} <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>", "kimi_k2"),
         ('{{ tools }} {"name": function name, "parameters": dictionary}', "llama3_json"),
         ("{{ tools }} [func_name1(params_name1=params_value1)]", "pythonic"),
         ("{{ tools }}", "json"),
@@ -208,6 +369,16 @@ def test_tools_that_cannot_be_served(make: Any, field: str):
 )
 def test_the_format_is_that_of_the_template(template: str | None, name: str):
     assert format_of_template(template).name == name
+
+
+def test_names_are_those_of_formats():
+    assert tuple(FORMATS) == FORMAT_NAMES
+    assert format_named("qwen25").name == "hermes" and format_named("glm47").name == "glm45"
+    assert set(ALIASES.values()) <= set(FORMAT_NAMES) and not set(ALIASES) & set(FORMAT_NAMES)
+    assert format_named("mistral").name == "mistral"
+    assert format_named("mistral", "[TOOL_CALLS]{{ name }}[ARGS]").name == "mistral_v13"
+    with pytest.raises(ToolError, match="no tool call format 'qwem'"):
+        format_named("qwem")
 
 
 @pytest.mark.parametrize("name", FORMATS)

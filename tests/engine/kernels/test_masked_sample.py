@@ -124,8 +124,8 @@ def test_equal_logits_at_a_cut_stay_together():
 def test_a_row_without_a_token_says_why_and_leaves_its_neighbours_alone(row, allowed, status, temperature):
     logits = torch.tensor([[0.0, 0.0, 5.0], row, [0.0, 0.0, 5.0]])
     settings = plain_settings(3, 3, allowed=allowed, temperatures=torch.full((3,), temperature), uniforms=torch.full((3,), 0.9))
-    constrained = torch.tensor([False, allowed is not None, False])
-    result = masked_sample(logits, dataclasses.replace(settings, constrained=constrained))
+    mask_rows = torch.tensor([-1, -1 if allowed is None else 0, -1], dtype=torch.int32)
+    result = masked_sample(logits, dataclasses.replace(settings, mask_rows=mask_rows))
     assert result.statuses.tolist() == [RowStatus.SAMPLED, status, RowStatus.SAMPLED]
     assert result.token_ids[[0, 2]].tolist() == [2, 2]
 
@@ -144,7 +144,9 @@ def test_a_row_does_not_depend_on_its_neighbours():
     together = masked_sample(logits, settings)
     for row in range(7):
         columns = {
-            field.name: getattr(settings, field.name)[row : row + 1] for field in dataclasses.fields(settings) if field.name != "edits"
+            field.name: getattr(settings, field.name)[row : row + 1]
+            for field in dataclasses.fields(settings)
+            if field.name not in ("edits", "masks")
         }
         alone = masked_sample(logits[row : row + 1].contiguous(), dataclasses.replace(settings, **columns))
         assert (alone.token_ids[0], alone.logprobs[0]) == (together.token_ids[row], together.logprobs[row])

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("triton")
 
-_SUPPORT = Path(__file__).parents[2] / "support"
+from triton_cases import CHECK_COMPILED, run_python
 
 _INTERPRET = """
 import torch
@@ -28,49 +23,32 @@ for num_rows, num_tokens in SIZES[:-1]:
 
 nan = torch.tensor([[0.0, float("nan")], [float("-inf")] * 2, [0.0, 9.0]])
 assert triton.masked_sample(nan, plain_settings(3, 2)).statuses.tolist() == [2, 1, 0]
+held = plain_settings(2, 2, mask_rows=torch.tensor([-2, -1], dtype=torch.int32))
+assert triton.masked_sample(torch.zeros(2, 2), held).statuses.tolist() == [3, 0]
 """
 
-_COMPILE = """
-import pathlib, subprocess, tempfile
-import triton
-from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+_COMPILE = (
+    CHECK_COMPILED
+    + """
 from formcast.engine.kernels.masked_sample.triton import BLOCK, EDIT_BLOCK, NUM_WARPS, masked_sample_kernel as kernel
 
 FLOATS = {"logits", "temperatures", "min_ps", "top_ps", "typical_ps", "uniforms", "biases", "repetition", "frequency", "presence", "logprobs"}
-BOOLS = {"constrained", "seen"}
 
 def kind(name):
     if not name.endswith("_ptr"):
         return "constexpr" if name.isupper() else "i32"
     field = name.removesuffix("_ptr")
-    return "*fp32" if field in FLOATS else "*i1" if field in BOOLS else "*i32"
+    return "*fp32" if field in FLOATS else "*i1" if field == "seen" else "*i32"
 
-signature = {name: kind(name) for name in kernel.arg_names}
-cuobjdump = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
 for capability, has_edits in ((80, True), (90, True), (90, False)):
-    constants = {"HAS_EDITS": has_edits, "BLOCK": BLOCK, "EDIT_BLOCK": EDIT_BLOCK}
-    target = GPUTarget("cuda", capability, 32)
-    compiled = triton.compile(ASTSource(kernel, signature, constants), target=target, options={"num_warps": NUM_WARPS})
-    assert compiled.metadata.shared <= 48 * 1024
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(compiled.asm["cubin"])
-        file.flush()
-        usage = subprocess.run([cuobjdump, "--dump-resource-usage", file.name], capture_output=True, text=True, check=True).stdout
-    # Spilled registers would lie on the stack.
-    assert "REG:" in usage and "STACK:0 " in usage, usage
+    check_compiled(kernel, kind, {"HAS_EDITS": has_edits, "BLOCK": BLOCK, "EDIT_BLOCK": EDIT_BLOCK}, capability, NUM_WARPS)
 """
-
-
-def _run(code: str, **environment: str) -> None:
-    env = {**os.environ, "PYTHONPATH": str(_SUPPORT), "TRITON_DEFAULT_FP_FUSION": "1", "OMP_NUM_THREADS": "1", **environment}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, timeout=200, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
+)
 
 
 def test_the_kernel_agrees_with_the_reference_in_the_interpreter():
-    _run(_INTERPRET, TRITON_INTERPRET="1")
+    run_python(_INTERPRET, TRITON_INTERPRET="1")
 
 
 def test_the_kernel_compiles_for_gpus_without_spilling():
-    _run(_COMPILE)
+    run_python(_COMPILE)

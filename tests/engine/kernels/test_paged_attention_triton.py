@@ -83,7 +83,7 @@ def _run(code: str, *arguments: str, **environment: str) -> None:
     assert done.returncode == 0, done.stderr[-4000:]
 
 
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float16", marks=pytest.mark.slow), "bfloat16"])
+@pytest.mark.parametrize("dtype", ["float32", *(pytest.param(name, marks=pytest.mark.slow) for name in ("float16", "bfloat16"))])
 def test_the_kernels_agree_with_the_reference_in_the_interpreter(dtype):
     _run(_INTERPRET, dtype, TRITON_INTERPRET="1")
 

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import random
-from functools import cache
-from pathlib import Path
 
-import numpy as np
 import pytest
+from real_vocabularies import NAMES, check_masks, vocabulary
 
-from formcast import Grammar, Vocabulary, compile_grammar, schemas
-from formcast.fsm_cache import Cursor
-
-_ASSETS = Path(os.environ.get("FORMCAST_ASSETS") or Path.home() / ".cache" / "formcast-assets")
-_NAMES = ("llama3_1", "qwen3", "gemma3")
+from formcast import Grammar, schemas
 
 pytestmark = pytest.mark.slow
 
@@ -36,38 +29,7 @@ _PATTERNS = (
 )
 
 
-@cache
-def vocabulary(name: str) -> Vocabulary:
-    path = _ASSETS / "tokenizers" / name / "tokenizer.json"
-    if not path.exists():
-        pytest.skip(f"no tokenizer {name}")
-    return Vocabulary.from_tokenizer(str(path))
-
-
-def allowed(cursor: Cursor) -> np.ndarray:
-    row = np.zeros(cursor.fsm.vocabulary.row_words, np.int32)
-    cursor.fill_mask(row)
-    return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little"))
-
-
-def check_masks(grammar: Grammar, vocab: Vocabulary, rng: random.Random, steps: int) -> None:
-    compiled = grammar.compile()
-    machine, state = compiled.machine, compiled.start
-    cursor = compile_grammar(grammar, vocab).cursor()
-    for _ in range(steps):
-        tokens = allowed(cursor)
-        expected = [t for t, data in enumerate(vocab.token_bytes) if data and machine.run(state, data) >= 0]
-        expected += [t for t in vocab.eos_token_ids if machine.accepting(state)]
-        assert sorted(set(expected)) == tokens.tolist()
-        choices = [int(t) for t in tokens if t not in vocab.eos_token_ids]
-        if not choices:
-            return
-        token = rng.choice(choices)
-        assert cursor.advance(token)
-        state = machine.run(state, vocab.token_bytes[token] or b"")
-
-
-@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(4))
 def test_masks_of_random_grammars(name: str, seed: int):
     rng = random.Random(seed)

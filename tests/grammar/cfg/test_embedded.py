@@ -38,7 +38,11 @@ def takes(cursor: Any, tokens: list[int]) -> bool:
         ('start: "[" _l{%json {"type": "integer"}} "]"\n_l{x}: x (";" x)*', ["[1]", "[1;23;4]"], ["[]", "[1;]", "[1;a]", "[01]"]),
         ('start: start "+" start | %json {"type": "integer"}', ["1", "1+2", "1+23+4"], ["+", "1+", "1++2"]),
         ('start: a?\na: a? %json {"enum": ["p", 7]} b?\nb: "," b?', ["", '"p"', '7"p",,"p",', "77"], [",", '"q"']),
-        ('start: %json {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}} "!"', ["[[], [[]]]!"], ["[[]"]),
+        (
+            'start: %json {"$ref": "#/$defs/t", "$defs": {"t": {"type": "array", "items": {"$ref": "#/$defs/t"}}}} "!"',
+            ["[[], [[]]]!"],
+            ["[[]"],
+        ),
         ('start: %json {"const": "}\\"{"} "."', ['"}\\"{".'], ['"}".']),
         ('start: (%json {"type": "integer"} %json {"type": "boolean"})~2', ["1true2false"], ["1true", "1true2false3true"]),
     ],
@@ -179,17 +183,25 @@ def test_to_a_terminal_a_token_is_the_end_of_the_text(pattern: str, may_follow: 
 
 def test_tokens_and_values_in_the_grammars_of_a_structural_tag():
     text = f"start: <|call|> %json {_A}"
-    tag = Grammar.structural_tag({"type": "tag", "begin": "b", "content": {"type": "grammar", "notation": "lark", "grammar": text}, "end": "e"})
+    tag = Grammar.structural_tag(
+        {"type": "tag", "begin": "b", "content": {"type": "grammar", "notation": "lark", "grammar": text}, "end": "e"}
+    )
     cursor = compile_grammar(tag, VOCABULARY).cursor()
     assert takes(cursor, ids(b"b")) and mask_of(cursor) == {CALL} == brute_force(cursor)
     assert takes(cursor, ids(CALL, b'{"a": 1}')) and mask_of(cursor) == set(ids(b"e")) == brute_force(cursor)
     assert takes(cursor, ids(b"e")) and cursor.accepting
-    other = {"type": "sequence", "elements": [{"type": "grammar", "notation": "lark", "grammar": text}, {"type": "json_schema", "json_schema": {}, "whitespace": "any"}]}
+    other = {
+        "type": "sequence",
+        "elements": [
+            {"type": "grammar", "notation": "lark", "grammar": text},
+            {"type": "json_schema", "json_schema": {}, "whitespace": "any"},
+        ],
+    }
     with pytest.raises(GrammarError, match="same whitespace"):
         Grammar.structural_tag(other)
 
 
 def test_many_ambiguous_places_that_may_be_empty_stay_few():
-    rules = "\n".join(f"r{i}: r{i + 1} r{i + 1} %json {{\"const\": 1}}? | r{i + 1}?" for i in range(6))
+    rules = "\n".join(f'r{i}: r{i + 1} r{i + 1} %json {{"const": 1}}? | r{i + 1}?' for i in range(6))
     grammar = Grammar.lark(f'start: r0 <|over|>\n{rules}\nr6: %json {{"const": 2}}? ","?')
     assert grammar.accepts("2,1,2,2,1,1" + "<|over|>")

@@ -76,7 +76,24 @@ def test_the_libraries_are_all_there():
     assert len(_names("common")) > 25 and len(_names("unicode")) == 2 and len(_names("python")) > 10
 
 
-_EXPRESSIONS = ("x", "x+1", "f(a,b=2)", "[1,2][0]", "{'a':1}", "not x", "a<b<c", "lambda x:x", "a if b else c", "(yield)", "x[1:2]", "x+", "f(", "a b", "1 if", "...")
+_EXPRESSIONS = (
+    "x",
+    "x+1",
+    "f(a,b=2)",
+    "[1,2][0]",
+    "{'a':1}",
+    "not x",
+    "a<b<c",
+    "lambda x:x",
+    "a if b else c",
+    "(yield)",
+    "x[1:2]",
+    "x+",
+    "f(",
+    "a b",
+    "1 if",
+    "...",
+)
 
 
 def test_expressions_of_the_python_grammar():

@@ -82,12 +82,30 @@ def nested(wrap: Callable[[Json], Json], inner: Json) -> Json:
 for _keyword, (_wrap, _open, _close) in WRAPPINGS.items():
     case(f"deep {_keyword}", lambda wrap=_wrap: nested(wrap, {"type": "string"}))
     case(f"deep {_keyword} as text", lambda open=_open, close=_close: open * DEEP + '{"type":"string"}' + close * DEEP)
-case("deep propertyNames", lambda: nested(lambda s: {"propertyNames": s}, {"type": "string"}), lambda: {"{}": True, '{"a":1}': True, "{1": False})
-case("deep closed objects", lambda: nested(lambda s: {"type": "object", "properties": {"a": s}, "required": ["a"], "additionalProperties": False}, {"type": "string"}), lambda: {'{"a":' * DEEP + '"x"' + "}" * DEEP: True, '{"a":' * DEEP + "1": False, '{"a":{}}': False})
-case("deep items, deep text", lambda: nested(lambda s: {"type": "array", "items": s}, {"type": "string"}), lambda: {"[" * DEEP + '"x"' + "]" * DEEP: True, "[" * DEEP + "1": False, "[[]]": True})
+case(
+    "deep propertyNames",
+    lambda: nested(lambda s: {"propertyNames": s}, {"type": "string"}),
+    lambda: {"{}": True, '{"a":1}': True, "{1": False},
+)
+case(
+    "deep closed objects",
+    lambda: nested(
+        lambda s: {"type": "object", "properties": {"a": s}, "required": ["a"], "additionalProperties": False}, {"type": "string"}
+    ),
+    lambda: {'{"a":' * DEEP + '"x"' + "}" * DEEP: True, '{"a":' * DEEP + "1": False, '{"a":{}}': False},
+)
+case(
+    "deep items, deep text",
+    lambda: nested(lambda s: {"type": "array", "items": s}, {"type": "string"}),
+    lambda: {"[" * DEEP + '"x"' + "]" * DEEP: True, "[" * DEEP + "1": False, "[[]]": True},
+)
 case("deep unfinished text", lambda: '{"items":' * DEEP, made=False, placed=False)
 case("deep constant array", lambda: {"const": nested(lambda x: [x], 1)})
-case("constant nested 900 deep", lambda: {"const": json.loads("[" * 900 + "]" * 900)}, lambda: {"[" * 900 + "]" * 900: True, "[" * 899 + "]" * 899: False})
+case(
+    "constant nested 900 deep",
+    lambda: {"const": json.loads("[" * 900 + "]" * 900)},
+    lambda: {"[" * 900 + "]" * 900: True, "[" * 899 + "]" * 899: False},
+)
 
 
 def chain(link: Callable[[str], Json]) -> Json:
@@ -99,17 +117,39 @@ def chain(link: Callable[[str], Json]) -> Json:
 case("chain of references", lambda: chain(lambda ref: {"$ref": ref}), lambda: {'"x"': True, "1": False})
 case("chain of negations", lambda: chain(lambda ref: {"not": {"$ref": ref}}), lambda: {'"x"': True, "1": False})
 case("chain of conjunctions", lambda: chain(lambda ref: {"allOf": [{"$ref": ref}, {"minLength": 1}]}), lambda: {'"x"': True, '""': False})
-case("chain of required members", lambda: chain(lambda ref: {"type": "object", "properties": {"a": {"$ref": ref}}, "required": ["a"]}), lambda: {'{"a":' * DEEP + '"x"' + "}" * DEEP: True, '{"a":1}': False})
-case("chain of required items", lambda: chain(lambda ref: {"type": "array", "items": {"$ref": ref}, "minItems": 1}), lambda: {"[" * DEEP + '"x"' + "]" * DEEP: True, "[" * DEEP + "1": False})
+case(
+    "chain of required members",
+    lambda: chain(lambda ref: {"type": "object", "properties": {"a": {"$ref": ref}}, "required": ["a"]}),
+    lambda: {'{"a":' * DEEP + '"x"' + "}" * DEEP: True, '{"a":1}': False},
+)
+case(
+    "chain of required items",
+    lambda: chain(lambda ref: {"type": "array", "items": {"$ref": ref}, "minItems": 1}),
+    lambda: {"[" * DEEP + '"x"' + "]" * DEEP: True, "[" * DEEP + "1": False},
+)
 
 # --- deep and long texts -------------------------------------------------------------------------------------------
 
 MANY = 100_000
 _TREE = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "array", "items": {"$ref": "#/$defs/a"}}}}
-case("deep arrays", lambda: _TREE, lambda: {"[" * MANY + "]" * MANY: True, "[" * MANY: False, "[" * MANY + "1": False}, made=True, late=True)
-case("deep objects", lambda: {"type": "object", "properties": {"a": {"$ref": "#"}}, "additionalProperties": False}, lambda: {'{"a":' * MANY + "{}" + "}" * MANY: True}, made=True, late=True)
+case(
+    "deep arrays", lambda: _TREE, lambda: {"[" * MANY + "]" * MANY: True, "[" * MANY: False, "[" * MANY + "1": False}, made=True, late=True
+)
+case(
+    "deep objects",
+    lambda: {"type": "object", "properties": {"a": {"$ref": "#"}}, "additionalProperties": False},
+    lambda: {'{"a":' * MANY + "{}" + "}" * MANY: True},
+    made=True,
+    late=True,
+)
 case("deep anything", lambda: True, lambda: {"[" * MANY + "]" * MANY: True}, made=True, late=True)
-case("deep and ambiguous", lambda: {"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "array", "items": {"$ref": "#"}, "maxItems": 1}]}, lambda: {"[" * MANY + "]" * MANY: True}, made=True, late=True)
+case(
+    "deep and ambiguous",
+    lambda: {"anyOf": [{"type": "array", "items": {"$ref": "#"}}, {"type": "array", "items": {"$ref": "#"}, "maxItems": 1}]},
+    lambda: {"[" * MANY + "]" * MANY: True},
+    made=True,
+    late=True,
+)
 case("long string", lambda: {"type": "string"}, lambda: {'"' + "x" * 5_000_000 + '"': True}, made=True)
 case("long counted string", lambda: {"maxLength": 10**7}, lambda: {'"' + "x" * 500_000 + '"': True}, made=True, late=True)
 case("long integer", lambda: {"type": "integer"}, lambda: {"9" * MANY: True}, made=True)
@@ -117,13 +157,27 @@ case("long multiple", lambda: {"multipleOf": 7}, lambda: {"7" * MANY: True, "7" 
 case("long bounded number", lambda: {"minimum": 7}, lambda: {"7" * MANY: True, "-" + "7" * MANY: False}, made=True)
 case("long fraction", lambda: {"multipleOf": 0.01}, lambda: {"0." + "0" * MANY: True, "0." + "0" * MANY + "1": False}, made=True)
 case("many items", lambda: {"items": {"type": "integer"}}, lambda: {"[" + "1," * MANY + "1]": True}, made=True)
-case("many keys", lambda: {"type": "object"}, lambda: {"{" + ",".join(f'"k{i}":1' for i in range(3000)) + "}": True, "{" + ",".join(f'"k{i}":1' for i in range(3000)) + ',"k7":1}': False}, made=True, late=True)
+case(
+    "many keys",
+    lambda: {"type": "object"},
+    lambda: {
+        "{" + ",".join(f'"k{i}":1' for i in range(3000)) + "}": True,
+        "{" + ",".join(f'"k{i}":1' for i in range(3000)) + ',"k7":1}': False,
+    },
+    made=True,
+    late=True,
+)
 
 # --- enums and combinators -----------------------------------------------------------------------------------------
 
 case("enum of 100,000 strings", lambda: {"enum": [f"v{i}" for i in range(MANY)]}, lambda: {'"v99999"': True, '"v100000"': False}, made=True)
 case("enum of 100,001 strings", lambda: {"enum": [f"v{i}" for i in range(MANY + 1)]}, made=False)
-case("enum of 100,000 unlike strings", lambda: {"enum": [f"{random.Random(i).getrandbits(120):030x}" for i in range(MANY)]}, lambda: {'"x"': False}, made=True)
+case(
+    "enum of 100,000 unlike strings",
+    lambda: {"enum": [f"{random.Random(i).getrandbits(120):030x}" for i in range(MANY)]},
+    lambda: {'"x"': False},
+    made=True,
+)
 case("enum of 100,000 integers", lambda: {"enum": list(range(0, 2 * MANY, 2))}, lambda: {"99998": True, "99999": False})
 case("enum of 100,000 spread integers", lambda: {"enum": [i * i * 7 + 3 for i in range(MANY)]}, lambda: {"10": True, "11": False})
 case("enum of 100,000 decimals", lambda: {"enum": [i / 1000 for i in range(MANY)]}, lambda: {"0.003": True, "0.0031": False})
@@ -134,9 +188,18 @@ case("enum of 3,000 arrays", lambda: {"enum": [[i] for i in range(3000)]}, lambd
 case("anything but 100,000 strings", lambda: {"not": {"enum": [f"v{i}" for i in range(MANY)]}}, lambda: {'"v99999"': False, '"w"': True})
 case("any of 20,000 constants", lambda: {"anyOf": [{"const": f"v{i}"} for i in range(20_000)]}, lambda: {'"v9999"': True, '"w"': False})
 case("one of 2,000 constants", lambda: {"oneOf": [{"const": f"v{i}"} for i in range(2000)]}, lambda: {'"v999"': True, '"w"': False})
-case("any of 10,000 objects", lambda: {"anyOf": [{"properties": {f"p{i}": {"type": "integer"}}, "required": [f"p{i}"]} for i in range(10_000)]})
-case("any of 3,000 lengths", lambda: {"items": {"anyOf": [{"type": "array", "maxItems": i} for i in range(3000)]}}, lambda: {"[[1],[]]": True})
-case("one of 2,000 objects", lambda: {"oneOf": [{"properties": {f"p{i}": {"type": "integer"}}, "required": [f"p{i}"]} for i in range(2000)]})
+case(
+    "any of 10,000 objects",
+    lambda: {"anyOf": [{"properties": {f"p{i}": {"type": "integer"}}, "required": [f"p{i}"]} for i in range(10_000)]},
+)
+case(
+    "any of 3,000 lengths",
+    lambda: {"items": {"anyOf": [{"type": "array", "maxItems": i} for i in range(3000)]}},
+    lambda: {"[[1],[]]": True},
+)
+case(
+    "one of 2,000 objects", lambda: {"oneOf": [{"properties": {f"p{i}": {"type": "integer"}}, "required": [f"p{i}"]} for i in range(2000)]}
+)
 
 
 def choices(count: int) -> Json:
@@ -147,9 +210,26 @@ case("2^10 combinations", lambda: choices(10), lambda: {"{" + ",".join(f'"a{i}":
 case("2^30 combinations", lambda: choices(30), lambda: {"{}": False})
 case("2^30 combinations of items", lambda: {"items": choices(30)}, lambda: {"[{}]": False})
 case("2^30 combinations, negated", lambda: {"not": choices(30)}, lambda: {"{}": True})
-case("2^20 combinations of patterns", lambda: {"type": "string", "allOf": [{"anyOf": [{"pattern": f"a{i}"}, {"pattern": f"b{i}"}]} for i in range(20)]}, lambda: {'""': False})
-case("40 conditions", lambda: {"type": "object", "allOf": [{"if": {"required": [f"k{i}"]}, "then": {"required": [f"v{i}"]}} for i in range(40)]}, lambda: {'{"k0":1}': False})
-case("200 conditions on a member", lambda: {"type": "object", "properties": {"k": {"enum": [f"c{i}" for i in range(200)]}}, "required": ["k"], "allOf": [{"if": {"properties": {"k": {"const": f"c{i}"}}}, "then": {"required": [f"v{i}"]}} for i in range(200)]}, lambda: {'{"k":"c7","v7":1}': True, '{"k":"c7"}': False})
+case(
+    "2^20 combinations of patterns",
+    lambda: {"type": "string", "allOf": [{"anyOf": [{"pattern": f"a{i}"}, {"pattern": f"b{i}"}]} for i in range(20)]},
+    lambda: {'""': False},
+)
+case(
+    "40 conditions",
+    lambda: {"type": "object", "allOf": [{"if": {"required": [f"k{i}"]}, "then": {"required": [f"v{i}"]}} for i in range(40)]},
+    lambda: {'{"k0":1}': False},
+)
+case(
+    "200 conditions on a member",
+    lambda: {
+        "type": "object",
+        "properties": {"k": {"enum": [f"c{i}" for i in range(200)]}},
+        "required": ["k"],
+        "allOf": [{"if": {"properties": {"k": {"const": f"c{i}"}}}, "then": {"required": [f"v{i}"]}} for i in range(200)],
+    },
+    lambda: {'{"k":"c7","v7":1}': True, '{"k":"c7"}': False},
+)
 
 
 def doubled(link: Callable[[Json], Json]) -> Json:
@@ -160,7 +240,12 @@ def doubled(link: Callable[[Json], Json]) -> Json:
 
 case("doubled conjunctions", lambda: doubled(lambda s: {"allOf": [s, s]}), lambda: {'"x"': True, "1": False}, made=True)
 case("doubled disjunctions", lambda: doubled(lambda s: {"anyOf": [s, s]}), lambda: {'"x"': True, "1": False}, made=True)
-case("doubled members", lambda: doubled(lambda s: {"type": "object", "properties": {"a": s, "b": s}, "required": ["a", "b"]}), lambda: {'{"a":1}': False}, made=True)
+case(
+    "doubled members",
+    lambda: doubled(lambda s: {"type": "object", "properties": {"a": s, "b": s}, "required": ["a", "b"]}),
+    lambda: {'{"a":1}': False},
+    made=True,
+)
 case("doubled conditions", lambda: doubled(lambda s: {"if": s, "then": s, "else": {"type": "null"}}), lambda: {"null": True, "1": False})
 
 
@@ -176,19 +261,51 @@ case("overlapping oneOf, nested", lambda: exclusive(200))
 # --- numbers -------------------------------------------------------------------------------------------------------
 
 for _keyword in ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const"):
-    case(f"{_keyword} 1e400", lambda keyword=_keyword: f'{{"type":"number","{keyword}":1e400}}', lambda keyword=_keyword: {"1": keyword in ("maximum", "exclusiveMaximum")})
-    case(f"{_keyword} 1e999999999", lambda keyword=_keyword: f'{{"{keyword}":1e999999999}}', lambda keyword=_keyword: {"null": keyword != "const"})
-    case(f"{_keyword} 1e(10^20)", lambda keyword=_keyword: f'{{"{keyword}":1e100000000000000000000}}', lambda keyword=_keyword: {"null": keyword != "const"})
-    case(f"{_keyword} of 10^5 digits", lambda keyword=_keyword: f'{{"{keyword}":{"9" * 10**5}}}', lambda keyword=_keyword: {"null": keyword != "const"})
-    case(f"{_keyword} of 10^5 places", lambda keyword=_keyword: f'{{"{keyword}":0.{"9" * 10**5}}}', lambda keyword=_keyword: {"null": keyword != "const"})
-    case(f"{_keyword} 10^100000 as an integer", lambda keyword=_keyword: {keyword: 10**100_000}, lambda keyword=_keyword: {"null": keyword != "const"})
-    case(f"{_keyword} 1e99999 of a member", lambda keyword=_keyword: f'{{"properties":{{"a":{{"{keyword}":1e99999}}}}}}', lambda keyword=_keyword: {"{}": True, '{"a":null}': keyword != "const"})
+    case(
+        f"{_keyword} 1e400",
+        lambda keyword=_keyword: f'{{"type":"number","{keyword}":1e400}}',
+        lambda keyword=_keyword: {"1": keyword in ("maximum", "exclusiveMaximum")},
+    )
+    case(
+        f"{_keyword} 1e999999999",
+        lambda keyword=_keyword: f'{{"{keyword}":1e999999999}}',
+        lambda keyword=_keyword: {"null": keyword != "const"},
+    )
+    case(
+        f"{_keyword} 1e(10^20)",
+        lambda keyword=_keyword: f'{{"{keyword}":1e100000000000000000000}}',
+        lambda keyword=_keyword: {"null": keyword != "const"},
+    )
+    case(
+        f"{_keyword} of 10^5 digits",
+        lambda keyword=_keyword: f'{{"{keyword}":{"9" * 10**5}}}',
+        lambda keyword=_keyword: {"null": keyword != "const"},
+    )
+    case(
+        f"{_keyword} of 10^5 places",
+        lambda keyword=_keyword: f'{{"{keyword}":0.{"9" * 10**5}}}',
+        lambda keyword=_keyword: {"null": keyword != "const"},
+    )
+    case(
+        f"{_keyword} 10^100000 as an integer",
+        lambda keyword=_keyword: {keyword: 10**100_000},
+        lambda keyword=_keyword: {"null": keyword != "const"},
+    )
+    case(
+        f"{_keyword} 1e99999 of a member",
+        lambda keyword=_keyword: f'{{"properties":{{"a":{{"{keyword}":1e99999}}}}}}',
+        lambda keyword=_keyword: {"{}": True, '{"a":null}': keyword != "const"},
+    )
 case("tiny divisor", lambda: '{"multipleOf":1e-400}', lambda: {"1": True})
 case("divisor 1e-99999", lambda: '{"multipleOf":1e-99999}')
 case("divisor of 900 digits", lambda: {"multipleOf": 10**900 + 7}, lambda: {"1": False, str(10**900 + 7): True})
 case("large prime divisor", lambda: {"type": "integer", "multipleOf": 1_000_000_007}, lambda: {"2000000014": True, "1": False})
 case("twelve divisors", lambda: {"allOf": [{"multipleOf": p} for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)]}, lambda: {"1": False})
-case("none of twelve divisors", lambda: {"type": "integer", "allOf": [{"not": {"multipleOf": p}} for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)]}, lambda: {"2": False})
+case(
+    "none of twelve divisors",
+    lambda: {"type": "integer", "allOf": [{"not": {"multipleOf": p}} for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)]},
+    lambda: {"2": False},
+)
 
 SMALLEST = {"minLength": '""', "minItems": "[]", "minProperties": "{}", "minContains": '[1, "x"]'}
 LARGEST = {"maxLength": '"x"', "maxItems": "[1]", "maxProperties": '{"a":1}', "maxContains": '[1, "x"]'}
@@ -202,59 +319,193 @@ def with_count(keyword: str, count: str) -> str:
 for _count in ("2147483647", "2147483648", "9007199254740991", "1e9", "1e300", "1e999999999", "1e100000000000000000000", "9" * 5000):
     _label = _count if len(_count) < 30 else f"of {len(_count)} digits"
     for _keyword, _text in SMALLEST.items():
-        case(f"{_keyword} {_label}", lambda keyword=_keyword, count=_count: with_count(keyword, count), lambda text=_text: {text: False, "null": True})
+        case(
+            f"{_keyword} {_label}",
+            lambda keyword=_keyword, count=_count: with_count(keyword, count),
+            lambda text=_text: {text: False, "null": True},
+        )
     for _keyword, _text in LARGEST.items():
-        case(f"{_keyword} {_label}", lambda keyword=_keyword, count=_count: with_count(keyword, count), lambda text=_text: {text: True, "null": True})
-case("maxLength 10^9 with a pattern", lambda: {"type": "string", "maxLength": 10**9, "pattern": "a.*b"}, lambda: {'"x"': False, '"aab"': True})
+        case(
+            f"{_keyword} {_label}",
+            lambda keyword=_keyword, count=_count: with_count(keyword, count),
+            lambda text=_text: {text: True, "null": True},
+        )
+case(
+    "maxLength 10^9 with a pattern",
+    lambda: {"type": "string", "maxLength": 10**9, "pattern": "a.*b"},
+    lambda: {'"x"': False, '"aab"': True},
+)
 case("minLength 10^9 with a pattern", lambda: {"type": "string", "minLength": 10**9, "pattern": "a.*b"}, lambda: {'"aab"': False})
-case("minLength 10^5 with a pattern", lambda: {"type": "string", "minLength": 10**5, "pattern": "^a.*b$"}, lambda: {'"aab"': False, '"a' + "c" * 10**5 + 'b"': True}, late=True)
-case("maxLength 10^5 with a format", lambda: {"type": "string", "maxLength": 10**5, "format": "uri"}, lambda: {'"http://x/' + "a" * 2000 + '"': True})
+case(
+    "minLength 10^5 with a pattern",
+    lambda: {"type": "string", "minLength": 10**5, "pattern": "^a.*b$"},
+    lambda: {'"aab"': False, '"a' + "c" * 10**5 + 'b"': True},
+    late=True,
+)
+case(
+    "maxLength 10^5 with a format",
+    lambda: {"type": "string", "maxLength": 10**5, "format": "uri"},
+    lambda: {'"http://x/' + "a" * 2000 + '"': True},
+)
 case("minItems 10^6", lambda: {"type": "array", "minItems": 10**6}, lambda: {"[]": False, "[" + "1," * 1000 + "1]": False})
-case("minItems 10^6, distinct strings", lambda: {"type": "array", "minItems": 10**6, "uniqueItems": True, "items": {"type": "string"}}, lambda: {"[]": False})
-case("minItems 10^6, distinct integers of too few", lambda: {"type": "array", "minItems": 10**6, "uniqueItems": True, "items": {"type": "integer", "minimum": 0, "maximum": 10**5}}, made=False)
+case(
+    "minItems 10^6, distinct strings",
+    lambda: {"type": "array", "minItems": 10**6, "uniqueItems": True, "items": {"type": "string"}},
+    lambda: {"[]": False},
+)
+case(
+    "minItems 10^6, distinct integers of too few",
+    lambda: {"type": "array", "minItems": 10**6, "uniqueItems": True, "items": {"type": "integer", "minimum": 0, "maximum": 10**5}},
+    made=False,
+)
 case("minItems 10^6 with contains", lambda: {"type": "array", "minItems": 10**6, "contains": {"type": "string"}}, lambda: {"[]": False})
 case("minContains 10^6", lambda: {"type": "array", "contains": {"type": "string"}, "minContains": 10**6}, lambda: {"[]": False})
-case("maxContains 10^6", lambda: {"type": "array", "contains": {"type": "string"}, "minContains": 0, "maxContains": 10**6}, lambda: {"[]": True, '["x"]': True})
-case("maxItems 10^6 with contains", lambda: {"type": "array", "maxItems": 10**6, "contains": {"type": "string"}}, lambda: {"[]": False, '[1,"x"]': True})
-case("thirty contains", lambda: {"type": "array", "allOf": [{"contains": {"const": i}} for i in range(30)]}, lambda: {"[]": False, str(list(range(30))): True})
-case("10^5 prefix items", lambda: {"type": "array", "prefixItems": [{"type": "integer"}] * MANY}, lambda: {"[" + "1," * 1000 + "1]": True, "[1, null]": False})
+case(
+    "maxContains 10^6",
+    lambda: {"type": "array", "contains": {"type": "string"}, "minContains": 0, "maxContains": 10**6},
+    lambda: {"[]": True, '["x"]': True},
+)
+case(
+    "maxItems 10^6 with contains",
+    lambda: {"type": "array", "maxItems": 10**6, "contains": {"type": "string"}},
+    lambda: {"[]": False, '[1,"x"]': True},
+)
+case(
+    "thirty contains",
+    lambda: {"type": "array", "allOf": [{"contains": {"const": i}} for i in range(30)]},
+    lambda: {"[]": False, str(list(range(30))): True},
+)
+case(
+    "10^5 prefix items",
+    lambda: {"type": "array", "prefixItems": [{"type": "integer"}] * MANY},
+    lambda: {"[" + "1," * 1000 + "1]": True, "[1, null]": False},
+)
 case("minProperties 10^6", lambda: {"type": "object", "minProperties": 10**6}, lambda: {"{}": False})
-case("twenty of forty members", lambda: {"type": "object", "minProperties": 20, "properties": {f"p{i}": {} for i in range(40)}, "additionalProperties": False}, lambda: {"{}": False})
+case(
+    "twenty of forty members",
+    lambda: {"type": "object", "minProperties": 20, "properties": {f"p{i}": {} for i in range(40)}, "additionalProperties": False},
+    lambda: {"{}": False},
+)
 
 # --- objects -------------------------------------------------------------------------------------------------------
 
 for _order in ("schema", "any"):
-    case(f"10^5 required, order {_order}", lambda: {"type": "object", "required": [f"p{i}" for i in range(MANY)]}, lambda: {"{}": False, '{"p0":1}': False}, options={"property_order": _order})
-    case(f"10^5 properties, order {_order}", lambda: {"type": "object", "properties": {f"p{i}": {"type": "integer"} for i in range(MANY)}}, lambda: {"{}": True, '{"p7":1}': True, '{"p7":"x"}': False}, options={"property_order": _order})
-    case(f"a text with 2,000 members, order {_order}", lambda: {"type": "object", "required": [f"p{i}" for i in range(2000)]}, lambda: {"{" + ",".join(f'"p{i}":1' for i in range(2000)) + "}": True}, options={"property_order": _order})
+    case(
+        f"10^5 required, order {_order}",
+        lambda: {"type": "object", "required": [f"p{i}" for i in range(MANY)]},
+        lambda: {"{}": False, '{"p0":1}': False},
+        options={"property_order": _order},
+    )
+    case(
+        f"10^5 properties, order {_order}",
+        lambda: {"type": "object", "properties": {f"p{i}": {"type": "integer"} for i in range(MANY)}},
+        lambda: {"{}": True, '{"p7":1}': True, '{"p7":"x"}': False},
+        options={"property_order": _order},
+    )
+    case(
+        f"a text with 2,000 members, order {_order}",
+        lambda: {"type": "object", "required": [f"p{i}" for i in range(2000)]},
+        lambda: {"{" + ",".join(f'"p{i}":1' for i in range(2000)) + "}": True},
+        options={"property_order": _order},
+    )
 case("10^5 required, few allowed", lambda: {"type": "object", "required": [f"p{i}" for i in range(MANY)], "maxProperties": 5}, made=False)
 case("a name of 10^6 characters", lambda: {"type": "object", "required": ["x" * 10**6]}, lambda: {"{}": False})
-case("2,000 names that need each other", lambda: {"type": "object", "dependentRequired": {f"p{i}": [f"p{i + 1}"] for i in range(2000)}}, lambda: {"{}": True, '{"p0":1}': False})
-case("20,000 names that need each other", lambda: {"type": "object", "dependentRequired": {f"p{i}": [f"p{i + 1}"] for i in range(20_000)}}, lambda: {"{}": True, '{"p0":1}': False})
-case("5,000 required names in the order that takes longest", lambda: {"type": "object", "required": ["p0"], "dependentRequired": {f"p{i}": [f"p{i + 1}"] for i in reversed(range(5000))}}, lambda: {'{"p0":1}': False})
-case("forty dependent schemas", lambda: {"type": "object", "dependentSchemas": {f"p{i}": {"required": [f"q{i}"]} for i in range(40)}}, lambda: {"{}": True, '{"p0":1}': False})
-case("five overlapping name patterns", lambda: {"patternProperties": {chr(97 + i): {"minimum": i} for i in range(5)}}, lambda: {'{"abc":2}': True, '{"abc":1}': False})
-case("ten overlapping name patterns", lambda: {"patternProperties": {chr(97 + i): {"minimum": i} for i in range(10)}}, lambda: {'{"abc":2}': True, '{"abc":1}': False})
-case("twenty name patterns", lambda: {"patternProperties": {f"^p{i}_": {"minimum": i} for i in range(20)}}, lambda: {'{"p3_":3}': True, '{"p3_":1}': False}, made=True)
-case("a hundred name patterns", lambda: {"patternProperties": {f"^p{i}_": {"minimum": i} for i in range(100)}}, lambda: {'{"p3_":3}': True, '{"p3_":1}': False})
+case(
+    "2,000 names that need each other",
+    lambda: {"type": "object", "dependentRequired": {f"p{i}": [f"p{i + 1}"] for i in range(2000)}},
+    lambda: {"{}": True, '{"p0":1}': False},
+)
+case(
+    "20,000 names that need each other",
+    lambda: {"type": "object", "dependentRequired": {f"p{i}": [f"p{i + 1}"] for i in range(20_000)}},
+    lambda: {"{}": True, '{"p0":1}': False},
+)
+case(
+    "5,000 required names in the order that takes longest",
+    lambda: {"type": "object", "required": ["p0"], "dependentRequired": {f"p{i}": [f"p{i + 1}"] for i in reversed(range(5000))}},
+    lambda: {'{"p0":1}': False},
+)
+case(
+    "forty dependent schemas",
+    lambda: {"type": "object", "dependentSchemas": {f"p{i}": {"required": [f"q{i}"]} for i in range(40)}},
+    lambda: {"{}": True, '{"p0":1}': False},
+)
+case(
+    "five overlapping name patterns",
+    lambda: {"patternProperties": {chr(97 + i): {"minimum": i} for i in range(5)}},
+    lambda: {'{"abc":2}': True, '{"abc":1}': False},
+)
+case(
+    "ten overlapping name patterns",
+    lambda: {"patternProperties": {chr(97 + i): {"minimum": i} for i in range(10)}},
+    lambda: {'{"abc":2}': True, '{"abc":1}': False},
+)
+case(
+    "twenty name patterns",
+    lambda: {"patternProperties": {f"^p{i}_": {"minimum": i} for i in range(20)}},
+    lambda: {'{"p3_":3}': True, '{"p3_":1}': False},
+    made=True,
+)
+case(
+    "a hundred name patterns",
+    lambda: {"patternProperties": {f"^p{i}_": {"minimum": i} for i in range(100)}},
+    lambda: {'{"p3_":3}': True, '{"p3_":1}': False},
+)
 case("10,000 name patterns", lambda: {"patternProperties": {f"^p{i}_": {"minimum": i} for i in range(10_000)}})
-case("hard name patterns", lambda: {"patternProperties": {"^(.*a.{20}){2}": {"minimum": 3}, ".*b.{25}c": {"maximum": 5}}}, lambda: {'{"abc":1}': True})
+case(
+    "hard name patterns",
+    lambda: {"patternProperties": {"^(.*a.{20}){2}": {"minimum": 3}, ".*b.{25}c": {"maximum": 5}}},
+    lambda: {'{"abc":1}': True},
+)
 
 # --- references ----------------------------------------------------------------------------------------------------
 
 case("a reference to itself", lambda: {"$ref": "#"}, made=False)
-case("two references in a circle", lambda: {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}}, made=False)
+case(
+    "two references in a circle",
+    lambda: {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}},
+    made=False,
+)
 for _keyword in ("allOf", "anyOf", "oneOf"):
     case(f"a circle through {_keyword}", lambda keyword=_keyword: {keyword: [{"$ref": "#"}, {"type": "string"}]}, made=False)
 case("a schema that denies itself", lambda: {"not": {"$ref": "#"}}, made=False)
 case("a circle that no text needs", lambda: {"properties": {"a": {"$ref": "#/properties/a"}}}, made=False)
-case("no base case", lambda: {"$ref": "#/$defs/a", "$defs": {"a": {"type": "object", "properties": {"b": {"$ref": "#/$defs/b"}}, "required": ["b"]}, "b": {"type": "array", "items": {"$ref": "#/$defs/a"}, "minItems": 1}}}, made=False)
+case(
+    "no base case",
+    lambda: {
+        "$ref": "#/$defs/a",
+        "$defs": {
+            "a": {"type": "object", "properties": {"b": {"$ref": "#/$defs/b"}}, "required": ["b"]},
+            "b": {"type": "array", "items": {"$ref": "#/$defs/a"}, "minItems": 1},
+        },
+    },
+    made=False,
+)
 case("no base case through contains", lambda: {"type": "array", "contains": {"$ref": "#"}}, made=False)
 case("names that are objects", lambda: {"type": "object", "propertyNames": {"$ref": "#"}}, lambda: {"{}": True, '{"a":1}': False})
-for _reference in ["#/a/b", "#/%", "#x", "#//", "#/items/01", "#/items/-1", "#/items/²", "http://[", "//[::1", "\x00", "other.json", "urn:x:y#z", "http://x:99999999/", "#/\ud83d"]:
+for _reference in [
+    "#/a/b",
+    "#/%",
+    "#x",
+    "#//",
+    "#/items/01",
+    "#/items/-1",
+    "#/items/²",
+    "http://[",
+    "//[::1",
+    "\x00",
+    "other.json",
+    "urn:x:y#z",
+    "http://x:99999999/",
+    "#/\ud83d",
+]:
     case(f"reference {_reference!a}", lambda reference=_reference: {"$ref": reference, "items": [{}, {}]}, made=False)
 for _identifier in ["http://[", "\x00", "//[::1", "http://x:99999999/", "%zz", "\ud83d"]:
-    case(f"identifier {_identifier!a}", lambda identifier=_identifier: {"$id": identifier, "$ref": "#/$defs/a", "$defs": {"a": {}}}, lambda: {"1": True})
+    case(
+        f"identifier {_identifier!a}",
+        lambda identifier=_identifier: {"$id": identifier, "$ref": "#/$defs/a", "$defs": {"a": {}}},
+        lambda: {"1": True},
+    )
 for _uri in ["http://[", "\x00", 5, "https://example.com/unheard-of"]:
     case(f"$schema {_uri!r}", lambda uri=_uri: {"$schema": uri}, lambda: {"1": True})
 
@@ -266,15 +517,32 @@ PATTERNS = [
     "(?=.*a.{40})(?=.*b.{40}).*", "|".join("a" * i + "b" for i in range(2000)), "^" + "(a?)" * 500 + "a" * 500 + "$", "[" + "".join(chr(0x4E00 + 2 * i) for i in range(5000)) + "]+", "(?i)" + "é" * 100,
 ]  # fmt: skip
 for _pattern in PATTERNS:
-    case(f"pattern {_pattern[:40]}", lambda pattern=_pattern: {"type": "string", "pattern": pattern}, lambda: {"1": False, '"' + "ab" * 2000 + '': False})
-    case(f"pattern of a name {_pattern[:40]}", lambda pattern=_pattern: {"type": "object", "patternProperties": {pattern: {"type": "null"}}}, lambda: {"{}": True})
+    case(
+        f"pattern {_pattern[:40]}",
+        lambda pattern=_pattern: {"type": "string", "pattern": pattern},
+        lambda: {"1": False, '"' + "ab" * 2000 + "": False},
+    )
+    case(
+        f"pattern of a name {_pattern[:40]}",
+        lambda pattern=_pattern: {"type": "object", "patternProperties": {pattern: {"type": "null"}}},
+        lambda: {"{}": True},
+    )
 case("all patterns at once", lambda: {"type": "string", "allOf": [{"pattern": pattern} for pattern in PATTERNS[:14]]})
 case("none of the patterns", lambda: {"type": "string", "not": {"anyOf": [{"pattern": pattern} for pattern in PATTERNS[:14]]}})
 case("pattern of 10^6 characters", lambda: {"pattern": "ab" * 500_000})
 
 # --- what is not a schema ------------------------------------------------------------------------------------------
 
-for _name, _value in {"NaN": float("nan"), "Infinity": float("inf"), "decimal NaN": Decimal("NaN"), "decimal Infinity": Decimal("-Infinity"), "bytes": b"x", "set": {1}, "object": object(), "complex": 1j}.items():
+for _name, _value in {
+    "NaN": float("nan"),
+    "Infinity": float("inf"),
+    "decimal NaN": Decimal("NaN"),
+    "decimal Infinity": Decimal("-Infinity"),
+    "bytes": b"x",
+    "set": {1},
+    "object": object(),
+    "complex": 1j,
+}.items():
     case(f"{_name} in a schema", lambda value=_value: {"items": {"const": value}}, made=False, placed=False)
 for _text in ("NaN", "-Infinity", "Infinity"):
     case(f"{_text} in a schema text", lambda text=_text: f'{{"minimum":{text}}}', made=False, placed=False)
@@ -301,7 +569,12 @@ case("a lone surrogate name", lambda: {"properties": {"\ud83d": {}}}, lambda: {"
 case("a lone surrogate required", lambda: {"type": "object", "required": ["\ud83d"]}, made=False)
 case("a lone surrogate in a pattern", lambda: {"pattern": "\ud83d"}, made=False)
 case("a lone surrogate in a name pattern", lambda: {"patternProperties": {"\ud83d": {}}}, made=False)
-case("a lone surrogate in a text", lambda: True, lambda: {'"\ud83d"': False, '"\\ud83d"': False, '"\\ude00\\ud83d"': False, '"\\ud83d\\ude00"': True}, made=True)
+case(
+    "a lone surrogate in a text",
+    lambda: True,
+    lambda: {'"\ud83d"': False, '"\\ud83d"': False, '"\\ude00\\ud83d"': False, '"\\ud83d\\ude00"': True},
+    made=True,
+)
 
 # Values that no keyword takes, but for those listed.
 WRONG: list[Json] = [None, True, 5, -1, 1.5, "x", "(", [], [1], [None], {}, {"a": 1}, {"a": [1]}, [[]], "\x00"]
@@ -428,7 +701,9 @@ SLOW = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] if any(part in name for part in SLOW) else []) for name in CASES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if any(part in name for part in SLOW) else []) for name in CASES]
+)
 def test_a_hostile_schema_is_dealt_with_or_refused(name: str, answer_of: Callable[[str], dict[str, Json]]) -> None:
     case, answer = CASES[name], answer_of(name)
     assert "killed" not in answer, answer

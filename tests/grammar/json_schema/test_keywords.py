@@ -13,7 +13,17 @@ from formcast import Grammar
 
 OLD = {"$schema": "http://json-schema.org/draft-07/schema#"}
 FOUR = {"$schema": "http://json-schema.org/draft-04/schema#"}
-TREE = {"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "properties": {"v": {"type": "integer"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/node"}}}, "required": ["v"], "additionalProperties": False}}}
+TREE = {
+    "$ref": "#/$defs/node",
+    "$defs": {
+        "node": {
+            "type": "object",
+            "properties": {"v": {"type": "integer"}, "kids": {"type": "array", "items": {"$ref": "#/$defs/node"}}},
+            "required": ["v"],
+            "additionalProperties": False,
+        }
+    },
+}
 
 ROWS: list[tuple[Any, list[Any], list[Any]]] = [
     # types
@@ -155,7 +165,12 @@ def test_spellings(schema: Any, valid: list[str], invalid: list[str]) -> None:
 
 
 def test_known_text_is_spelt_without_needless_escapes_in_schema_order() -> None:
-    schema = {"type": "object", "properties": {"a\"é": {"enum": ["x/é", "\n"]}}, "required": ["a\"é"], "additionalProperties": {"type": "string"}}
+    schema = {
+        "type": "object",
+        "properties": {'a"é': {"enum": ["x/é", "\n"]}},
+        "required": ['a"é'],
+        "additionalProperties": {"type": "string"},
+    }
     grammar = Grammar.json_schema(schema)
     for text in (r'{"a\"é":"x/é"}', r'{"a\"\u00e9":"x/\u00e9"}', r'{"a\u0022é":"\n"}', r'{"a\"é":"\u000a","b":"\u0061"}'):
         assert grammar.accepts(text), text

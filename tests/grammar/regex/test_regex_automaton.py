@@ -148,7 +148,15 @@ def test_budgets():
 
 @pytest.mark.parametrize(
     "pattern",
-    ["a{2,5}b?", "(?![^@]{6})[ab]+(\\.[ab]+)*", "(?!.{4}).*bb", "(?!.{3})[ab]{3,}|c", "(?=.{2,4}$)[ab]*", "(?!ab|.{5})(?![^b]{3})[ab]*", "([ab]{2}){3}|[ab]{3}"],
+    [
+        "a{2,5}b?",
+        "(?![^@]{6})[ab]+(\\.[ab]+)*",
+        "(?!.{4}).*bb",
+        "(?!.{3})[ab]{3,}|c",
+        "(?=.{2,4}$)[ab]*",
+        "(?!ab|.{5})(?![^b]{3})[ab]*",
+        "([ab]{2}){3}|[ab]{3}",
+    ],
 )
 def test_the_characters_of_a_run_can_come_as_often_as_it_says(pattern: str):
     automaton = Language.pattern(pattern, "python", "full", Limits()).automaton()
@@ -159,7 +167,9 @@ def test_the_characters_of_a_run_can_come_as_often_as_it_says(pattern: str):
         if run is not None:
             level = {state}
             for _ in range(8 if run.count is None else min(run.count, 8)):
-                steps = [automaton.step(one, ord(char)) for one in level for char in "ab." if any(lo <= ord(char) <= hi for lo, hi in run.ranges)]
+                steps = [
+                    automaton.step(one, ord(char)) for one in level for char in "ab." if any(lo <= ord(char) <= hi for lo, hi in run.ranges)
+                ]
                 assert None not in steps
                 level = {step for step in steps if step is not None}
         for _, _, target in automaton.edges(state):

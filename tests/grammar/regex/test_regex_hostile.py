@@ -68,7 +68,7 @@ def _use(pattern: str, dialect, limits: Limits) -> None:
 SMALL_BUDGET = Limits(max_steps=100_000)
 
 
-@pytest.mark.parametrize("dialect", ["ecma", "python"])
+@pytest.mark.parametrize("dialect", ["ecma", pytest.param("python", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("pattern", [*NESTED.values(), *EXPONENTIAL.values()], ids=[*NESTED, *EXPONENTIAL])
 def test_nested_and_exponential_patterns_end(pattern: str, dialect):
     _use(pattern, dialect, SMALL_BUDGET)

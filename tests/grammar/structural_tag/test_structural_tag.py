@@ -25,6 +25,14 @@ def schema(of: Any = CITY) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": of}
 
 
+PERSON = {
+    "type": "object",
+    "properties": {"name": {"type": "string", "maxLength": 5}, "age": {"type": "integer"}, "tags": {"type": "array"}},
+    "required": ["name", "age"],
+    "additionalProperties": False,
+}
+
+
 def text(value: str) -> dict[str, Any]:
     return {"type": "const_string", "value": value}
 
@@ -55,6 +63,10 @@ TABLE: list[tuple[str, Any, list[str], list[str]]] = [
     ("or", {"type": "or", "elements": [text("a"), tag("<", text("b"), ">"), text("")]}, ["a", "<b>", ""], ["b", "a<b>"]),
     ("optional", {"type": "optional", "content": text("a")}, ["", "a"], ["aa"]),
     ("repeat", {"type": "repeat", "content": text("ab"), "min": 1, "max": 2}, ["ab", "abab"], ["", "aba", "ababab"]),
+    ("parameters", {"type": "json_schema", "json_schema": PERSON, "style": "qwen_xml"}, ["<parameter=name>Bob</parameter><parameter=age>100</parameter>", "\n<parameter=name>\nBob\n</parameter>\n<parameter=age>\n100\n</parameter>\n", "<parameter=name>a<b></parameter><parameter=age>1</parameter><parameter=tags>[]</parameter>"], ["<parameter=name>Bob</parameter>", "<parameter=age>1</parameter><parameter=name>Bob</parameter>", "<parameter=name>Bob</parameter><parameter=age>old</parameter>", "<parameter=name>too long</parameter><parameter=age>1</parameter>"]),
+    ("qwen_xml_parameter", {"type": "qwen_xml_parameter", "json_schema": {"properties": {"a": {"enum": ["x", 1]}}}}, ["", "<parameter=a>x</parameter>", "<parameter=a>\n1\n</parameter>", '<parameter=a>"x"</parameter>'], ["<parameter=a>y</parameter>", "<parameter=a></parameter>", "<parameter=b>x</parameter>"]),
+    ("glm parameters", {"type": "json_schema", "json_schema": PERSON, "style": "glm_xml"}, ["<arg_key>name</arg_key><arg_value>Bob</arg_value>\n<arg_key>age</arg_key>\n<arg_value>1</arg_value>"], ["<arg_key>name</arg_key><arg_value>Bob</arg_value>"]),
+    ("ways to be an object", {"type": "json_schema", "json_schema": {"oneOf": [{"required": ["a"], "properties": {"a": {"const": 1}}}, {"required": ["a"], "properties": {"a": {"const": 2}, "b": {}}}]}, "style": "minimax_xml"}, ['<parameter name="a">1</parameter>', '<parameter name="a">2</parameter><parameter name="b">x</parameter>'], ['<parameter name="a">3</parameter>', '<parameter name="a">1</parameter><parameter name="b">x</parameter>']),
     ("repeat of nothing", {"type": "star", "content": text("")}, [""], ["a"]),
     ("repeat of what may be empty", {"type": "repeat", "content": {"type": "regex", "pattern": "a*b?"}, "min": 2, "max": 3}, ["", "abb", "babab"], ["bbbb", "c"]),
     ("star of optional parts", {"type": "star", "content": {"type": "sequence", "elements": [{"type": "optional", "content": text("a")}, {"type": "grammar", "grammar": 'root ::= "b"*'}]}}, ["", "a", "bbaab"], ["c"]),
@@ -147,7 +159,13 @@ REFUSED: list[tuple[Any, str, str]] = [
     ({"type": "grammar", "grammar": 'root ::= "a" root'}, "/grammar", "never ends"),
     ({"type": "json_schema", "json_schema": {"type": "objekt"}}, "/json_schema/type", ""),
     ({"type": "json_schema", "json_schema": {"allOf": [{"type": "string"}, {"type": "null"}]}}, "/json_schema", "no finite value"),
-    ({"type": "json_schema", "json_schema": {}, "style": "qwen_xml"}, "/style", "not supported"),
+    ({"type": "json_schema", "json_schema": True, "style": "cohere_xml"}, "/style", "no option"),
+    ({"type": "json_schema", "json_schema": True, "style": "qwen_xml", "any_order": True}, "/any_order", "keeps the order"),
+    ({"type": "json_schema", "json_schema": {"type": "string"}, "style": "qwen_xml"}, "/json_schema", "members of an object"),
+    ({"type": "json_schema", "json_schema": {"minProperties": 1, "properties": {"a": {}}}, "style": "glm_xml"}, "/json_schema", "count members"),
+    ({"type": "json_schema", "json_schema": {"dependentRequired": {"a": ["b"]}}, "style": "qwen_xml"}, "/json_schema", "depend on each other"),
+    ({"type": "json_schema", "json_schema": {"properties": {"a>b": {}}}, "style": "minimax_xml"}, "/json_schema", "the name 'a>b'"),
+    ({"type": "json_schema", "json_schema": {"required": ["a"], "properties": {"a": {"const": "</parameter>"}}}, "style": "qwen_xml"}, "/json_schema", "no finite value"),
     (tag("<t>", text("a"), 3), "/end", "a text or a token"),
     (calls(triggers=["<f", "<g"]), "/triggers/1", "no tag begins"),
     (calls(triggers=["<f=get"]), "/tags/1/begin", "no trigger"),

@@ -1,0 +1,36 @@
+"""What the tags around calls are called: a name tells a reader of the answer what a tag is.
+
+`group`                     stands around calls and is no part of the answer
+`call:<tool>`               its content is the JSON text of the arguments
+`headed call:<tool>`        a tag `arguments` with that text follows inside, maybe after a tag `call id`
+`identified call:<tool>`    the same; its own text up to there is the id of the call
+`named call:<tool>`         holds a tag for each argument, see `grammar.structural_tag.parameter_styles`
+`constant:<word>`           inside of an argument: another spelling of `true`, `false` or `null`
+"""
+
+from __future__ import annotations
+
+from ...grammar.structural_tag.parameter_styles import ARGUMENT, PADDED_ARGUMENT, TEXT_ARGUMENT
+
+CALL = "call:"
+HEADED_CALL = "headed call:"
+IDENTIFIED_CALL = "identified call:"
+NAMED_CALL = "named call:"
+ARGUMENTS = "arguments"
+CALL_ID = "call id"
+CONSTANT = "constant:"
+GROUP = "group"
+
+__all__ = [
+    "ARGUMENT",
+    "ARGUMENTS",
+    "CALL",
+    "CALL_ID",
+    "CONSTANT",
+    "GROUP",
+    "HEADED_CALL",
+    "IDENTIFIED_CALL",
+    "NAMED_CALL",
+    "PADDED_ARGUMENT",
+    "TEXT_ARGUMENT",
+]

@@ -132,12 +132,7 @@ def _ended(state: _Place) -> Reading | None:
         found = read_a_label(label[len(ACE_PREFIX) :])
     else:
         found = Reading(True, True) if label in ("x", "xn") else None
-    return None if found is None else _together(state.reading, found)
-
-
-def _together(one: Reading, other: Reading) -> Reading | None:
-    both = Reading(one.left_to_right and other.left_to_right, one.bidirectional and other.bidirectional)
-    return both if any(both) else None
+    return state.reading.beside(found)
 
 
 def _label_moves(label: _Label) -> Iterator[tuple[_Ranges, _Label]]:
@@ -183,4 +178,4 @@ def _room_to_finish(form: str, reading: Reading) -> int | None:
 
 def _may_stand(form: str, reading: Reading) -> bool:
     found = read_a_label(form) if _TOO_MANY_HYPHENS not in form else None
-    return found is not None and _together(reading, found) is not None
+    return reading.beside(found) is not None

@@ -42,6 +42,7 @@ class RuntimeOptions:
     tensor_parallel_size: int = 1
     enable_prefix_caching: bool = True
     async_scheduling: bool | None = None
+    resident_masks: bool | None = None
     draft_from_grammar: bool = True
     speculative_config: Mapping[str, Any] | None = None
     max_waiting: int = 1024
@@ -70,6 +71,7 @@ class RuntimeOptions:
             gpu_memory_utilization=self.gpu_memory_utilization,
             enable_prefix_caching=self.enable_prefix_caching,
             async_scheduling=self.async_scheduling,
+            resident_masks=self.resident_masks,
             draft_from_grammar=self.draft_from_grammar,
             speculative=None if self.speculative_config is None else SpeculativeConfig.of(self.speculative_config),
             max_waiting=self.max_waiting,

@@ -31,6 +31,11 @@ _SUPPORTED_LAYERS = frozenset({"full_attention", _WINDOWED})
 class AttentionStep(Protocol):
     """What a forward pass hands to each layer's attention."""
 
+    @property
+    def sample_rows(self) -> torch.Tensor | None:
+        """The rows [R] whose last hidden states are needed; None for all."""
+        ...
+
     def attend(self, layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: AttentionScale) -> torch.Tensor:
         """queries [T, H, D], keys [T, Hkv, D], values [T, Hkv, Dv] -> [T, H, Dv]"""
         ...
@@ -60,6 +65,7 @@ class PagedStep:
 
     caches: tuple[LayerCache, ...]
     batch: AttentionBatch
+    sample_rows: torch.Tensor | None = None
 
     def attend(self, layer: int, queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, scale: AttentionScale) -> torch.Tensor:
         return paged_attention(queries, keys, values, self.caches[layer], self.batch, scale)
@@ -79,6 +85,8 @@ class LayerShape:
 
 class ShapeProbe:
     """A step that attends to nothing and notes the shape of each layer, and which ones have a sliding window."""
+
+    sample_rows = None
 
     def __init__(self) -> None:
         self.shapes: dict[int, LayerShape] = {}

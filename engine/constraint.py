@@ -16,8 +16,6 @@ class Cursor(Protocol):
     """A place in a token automaton (`fsm_cache.cursor`)."""
 
     @property
-    def accepting(self) -> bool: ...
-    @property
     def finished(self) -> bool: ...
     @property
     def place(self) -> Hashable: ...
@@ -55,9 +53,8 @@ class Constraint:
     def __init__(self, automaton: TokenAutomaton, meter: MaskMeter):
         self.cursor = automaton.cursor()
         self._meter = meter
-        self._mask: Mask | None = None  # of the next token, where it is known
         self._ahead: deque[tuple[int, Mask]] = deque()  # drafts, and the masks behind them
-        self.settle()
+        self._mask: Mask | None = self.mask()  # of the next token, where it is known
 
     def go_ahead(self, drafts: Sequence[int]) -> None:
         """Makes the masks behind some tokens that the grammar allows one after the other."""

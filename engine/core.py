@@ -53,7 +53,7 @@ class Compiler(Protocol):
     """A `Vocabulary`."""
 
     def submit(self, grammar: Any) -> Future[Any]:
-        """A future of the grammar's `TokenAutomaton`. It may be shared with other callers."""
+        """A future of the grammar's `TokenAutomaton`. It is cancelled where nobody waits for it any more."""
         ...
 
 
@@ -351,7 +351,9 @@ class EngineCore:
     def _finish(self, generation: Generation, verdict: Verdict, tokens: Sequence[SampledToken] = (), text: str = "") -> RequestOutput:
         """Closes a request and makes its last output. Nothing else closes one."""
         del self._open[generation.request_id]
-        self._compiling.pop(generation.request_id, None)
+        compiling = self._compiling.pop(generation.request_id, None)
+        if compiling is not None:
+            compiling.cancel()
         self._scheduler.finish(generation.request_id)
         self._counters.num_finished += 1
         self._counters.num_failed += verdict.reason == "error"

@@ -85,7 +85,5 @@ class ResidentRows:
         """The resident state behind the token of each row, None where it is not known. Good until the next step."""
         step = fsm_step(self._states, result.token_ids, self._residency.tables())
         targets = [state if state >= 0 else None for state in step.states.tolist()]
-        for target in targets:
-            if target is not None:
-                self._residency.pool.use(target)
+        self._residency.pool.use_all([target for target in targets if target is not None])
         return targets

@@ -93,7 +93,7 @@ class Runner:
         if batch.copies is not None:
             for cache in self._caches:
                 cache.copy(batch.copies)
-        step = PagedStep(caches=self._caches, batch=batch.attention)
+        step = PagedStep(caches=self._caches, batch=batch.attention, sample_rows=batch.sample_rows)
         return self._logits(batch.token_ids, batch.positions, batch.sample_rows, step)
 
     @torch.inference_mode()

@@ -1,4 +1,8 @@
-"""Compiles grammars off the caller's thread and shares the results by content."""
+"""Compiles grammars off the caller's thread and shares the results by content.
+
+Everyone who asks has a future of their own until the automaton is ready. Cancelling it takes that one out; work for which nobody waits
+any more stops by itself, within milliseconds (`grammar.cancellation`).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +11,9 @@ import threading
 import time
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ..grammar.cancellation import Cancellation, cancellable
 from ..grammar.grammar import Grammar
 from ..grammar.limits import Limits
 from .token_fsm import TokenFSM, compile_grammar
@@ -24,6 +29,7 @@ class CompilerStats:
     hits: requests answered by an FSM that was ready or being made.
     misses: FSMs made.
     failures: grammars refused.
+    cancelled: FSMs given up because nobody waited for them any more.
     seconds: time spent making FSMs.
     live: FSMs kept for reuse.
     num_bytes: memory of these.
@@ -33,10 +39,32 @@ class CompilerStats:
     hits: int
     misses: int
     failures: int
+    cancelled: int
     seconds: float
     live: int
     num_bytes: int
     mask_bytes: int
+
+
+@dataclass(kw_only=True, eq=False)
+class _Job:
+    """One FSM in the making, or ready.
+
+    Attributes:
+        waiting: the futures of those who asked and neither got an answer nor cancelled.
+        fsm: the result.
+    """
+
+    cancellation: Cancellation = field(default_factory=Cancellation)
+    waiting: set[Future[TokenFSM]] = field(default_factory=set)
+    fsm: TokenFSM | None = None
+
+    def answer(self) -> Future[TokenFSM]:
+        """A future that is done."""
+        future: Future[TokenFSM] = Future()
+        assert self.fsm is not None
+        future.set_result(self.fsm)
+        return future
 
 
 class FsmCompiler:
@@ -54,7 +82,7 @@ class FsmCompiler:
         self._limits = limits or Limits()
         self._max_workers = max_workers
         self._start()
-        self._hits = self._misses = self._failures = 0
+        self._hits = self._misses = self._failures = self._cancelled = 0
         self._seconds = 0.0
         self._max_bytes = max_bytes
         self._num_bytes = self._since_review = 0
@@ -63,69 +91,102 @@ class FsmCompiler:
         self._process = os.getpid()
         self._pool = ThreadPoolExecutor(self._max_workers, thread_name_prefix="formcast-fsm")
         self._lock = threading.Lock()
-        self._futures: OrderedDict[str, Future[TokenFSM]] = OrderedDict()
+        self._jobs: OrderedDict[str, _Job] = OrderedDict()
 
     def submit(self, grammar: Grammar) -> Future[TokenFSM]:
-        """The token FSM of `grammar`, shared with everyone who asks for an equal one, until it is full. The future raises
-        GrammarError."""
+        """The token FSM of `grammar`, shared with everyone who asks for an equal one, until it is full.
+
+        The future is the caller's own: cancelling it takes nothing from others, and stops the work if there are none. It raises
+        GrammarError.
+        """
         if os.getpid() != self._process:
             # Forked: the threads stayed behind, and whatever they were making will never be ready here.
             self._start()
         with self._lock:
-            future = self._futures.get(grammar.key)
+            job = self._jobs.get(grammar.key)
             self._since_review += 1
             if self._since_review >= _REVIEW:
                 self._review()
-            if future is not None and _is_full(future):
-                future = None
-            if future is not None:
+            if job is not None and (job.fsm is None or not job.fsm.is_full):
                 self._hits += 1
-                self._futures.move_to_end(grammar.key)
-                return future
+                self._jobs.move_to_end(grammar.key)
+                return job.answer() if job.fsm is not None else self._wait(grammar.key, job)
             self._misses += 1
-            future = self._futures[grammar.key] = self._pool.submit(self._make, grammar)
-            return future
+            job = _Job()
+            self._pool.submit(self._make, grammar, job)
+            self._jobs[grammar.key] = job
+            return self._wait(grammar.key, job)
+
+    def _wait(self, key: str, job: _Job) -> Future[TokenFSM]:
+        """A future that is done when the job is. The lock is held."""
+        future: Future[TokenFSM] = Future()
+        job.waiting.add(future)
+        future.add_done_callback(lambda future: self._leave(key, job, future) if future.cancelled() else None)
+        return future
+
+    def _leave(self, key: str, job: _Job, future: Future[TokenFSM]) -> None:
+        """Somebody waits no longer."""
+        with self._lock:
+            job.waiting.discard(future)
+            if not job.waiting and job.fsm is None:
+                job.cancellation.cancel()
+                self._forget(key, job)
+
+    def _forget(self, key: str, job: _Job) -> None:
+        """Whoever asks for an equal grammar from now on has it made anew."""
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
 
     def _review(self) -> None:
         """Weighs all automata and drops those used longest ago while they are too heavy together."""
         self._since_review = 0
-        weights = {key: future.result().num_bytes for key, future in self._futures.items() if _is_ready(future)}
+        weights = {key: job.fsm.num_bytes for key, job in self._jobs.items() if job.fsm is not None}
         self._num_bytes = sum(weights.values())
         for key, weight in weights.items():
             if self._num_bytes <= self._max_bytes:
                 break
-            del self._futures[key]
+            del self._jobs[key]
             self._num_bytes -= weight
 
-    def _make(self, grammar: Grammar) -> TokenFSM:
+    def _make(self, grammar: Grammar, job: _Job) -> None:
         started = time.perf_counter()
-        try:
-            return compile_grammar(grammar, self.vocabulary, self._limits)
-        except Exception:
-            with self._lock:
+        fsm: TokenFSM | None = None
+        error: BaseException | None = None
+        if not job.cancellation.is_set:
+            try:
+                with cancellable(job.cancellation):
+                    fsm = compile_grammar(grammar, self.vocabulary, self._limits)
+            except BaseException as raised:  # whatever it is, nobody may be left waiting
+                error = raised
+        with self._lock:
+            self._seconds += time.perf_counter() - started
+            if job.cancellation.is_set:
+                self._cancelled += 1
+            elif error is not None:
                 self._failures += 1
-                self._futures.pop(grammar.key, None)
-            raise
-        finally:
-            with self._lock:
-                self._seconds += time.perf_counter() - started
+                self._forget(grammar.key, job)
+            job.fsm = fsm
+            waiting = list(job.waiting)
+            job.waiting.clear()
+        for future in waiting:
+            if future.set_running_or_notify_cancel():  # the one moment from which on it cannot be cancelled
+                if fsm is not None:
+                    future.set_result(fsm)
+                else:
+                    future.set_exception(error)
 
     def stats(self) -> CompilerStats:
         with self._lock:
             self._review()
-            mask_bytes = sum(future.result().mask_bytes for future in self._futures.values() if _is_ready(future))
-            live = len(self._futures)
-            return CompilerStats(self._hits, self._misses, self._failures, self._seconds, live, self._num_bytes, mask_bytes)
+            mask_bytes = sum(job.fsm.mask_bytes for job in self._jobs.values() if job.fsm is not None)
+            live = len(self._jobs)
+            counts = (self._hits, self._misses, self._failures, self._cancelled)
+            return CompilerStats(*counts, self._seconds, live, self._num_bytes, mask_bytes)
 
     def close(self) -> None:
-        """Cancels what has not started and waits for the rest."""
-        self._pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _is_ready(future: Future[TokenFSM]) -> bool:
-    return future.done() and not future.cancelled() and future.exception() is None
-
-
-def _is_full(future: Future[TokenFSM]) -> bool:
-    """Whether new texts should not begin with this automaton: its budgets are half used up by earlier ones."""
-    return _is_ready(future) and future.result().is_full
+        """Cancels everything that is being made, and waits until it has stopped."""
+        with self._lock:
+            waiting = [future for job in self._jobs.values() for future in job.waiting]
+        for future in waiting:
+            future.cancel()
+        self._pool.shutdown(wait=True)

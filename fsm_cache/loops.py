@@ -8,7 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import F_ACCEPT, F_EXPANDED, F_LOOPS, F_RUN, F_TEXT_LOOP, FLAGS, KIND, LEAF, LOOP, A
+from ..grammar.machine_layout import (
+    END,
+    F_ACCEPT,
+    F_EXPANDED,
+    F_LOOPS,
+    F_RUN,
+    F_TEXT_LOOP,
+    FINAL_ROW,
+    FLAGS,
+    KIND,
+    LEAF,
+    LOOP,
+    SWITCH,
+    B,
+)
 from ..grammar.row_store import STORE
 from .mask import NO_ROW, Mask
 from .memo import Memo
@@ -30,13 +44,17 @@ class Loops:
     def of(self, machine: Machine, state: int) -> Mask | None:
         """Tokens that lead from `state` back to itself; None where that is not known without trying.
 
-        A leaf that must go on, and in which some characters lead back to the row they came from, is left by no token of such characters.
+        A leaf in which some characters lead back to the row they came from is left by no token of such characters, unless it may end and
+        something that they begin may follow it. Free text is such a leaf where its tokens are not counted.
         """
-        if int(machine.nodes[state, KIND]) != LEAF:
+        kind, leaf, _, left, parent, _ = machine.nodes[state].tolist()
+        if kind != LEAF and (kind != SWITCH or left):
             return None
-        row = STORE.rows[int(machine.nodes[state, A])]
+        row = STORE.rows[leaf]
         flags = int(row[FLAGS])
-        if flags & (F_EXPANDED | F_LOOPS | F_ACCEPT | F_RUN) != F_EXPANDED | F_LOOPS:
+        if flags & (F_EXPANDED | F_LOOPS | F_RUN) != F_EXPANDED | F_LOOPS:
+            return None
+        if flags & F_ACCEPT and tuple(machine.nodes[parent, [KIND, B]]) != (END, FINAL_ROW):
             return None
         return self._mask(row[LOOP : LOOP + 4].copy(), bool(flags & F_TEXT_LOOP))
 

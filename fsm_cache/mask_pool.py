@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import weakref
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -148,9 +149,10 @@ class MaskPool:
     def use(self, slot: int) -> None:
         """The state in a slot is needed in this step."""
         self._states_used[slot] = self._clock
-        for row in self.states[slot].tolist():
-            if row != NONE:
-                self._rows_used[row] = self._clock
+
+    def use_all(self, slots: Sequence[int]) -> None:
+        """So are those in several."""
+        self._states_used[slots] = self._clock
 
     def fill(self, slot: int) -> None:
         """Fills in the rows of a state, which were evicted. Raises LimitError."""
@@ -158,7 +160,6 @@ class MaskPool:
         fsm = residents.living()
         self.num_faults += 1
         self._write(slot, fsm.mask(resident.state), fsm.loop(resident.state))
-        self.use(slot)
 
     def learn(self, slot: int, token: int, target: int) -> None:
         """Remembers that a token leads from one resident state to another."""
@@ -207,29 +208,37 @@ class MaskPool:
 
     def _allocate_state(self) -> int:
         if not self._free_states:
-            self._drop_states(self._oldest(self._states_used).tolist())
+            self._drop_states(self._oldest(self._states_used))
         return self._free_states.pop()
 
     def _allocate_row(self) -> int:
         if not self._free_rows:
-            self._drop_rows(self._oldest(self._rows_used))
+            self._drop_rows(self._oldest(self._row_uses()))
         return self._free_rows.pop()
 
-    def _oldest(self, used: np.ndarray) -> np.ndarray:
+    def _row_uses(self) -> np.ndarray:
+        """When each row was used last, be it by a state."""
+        uses = self._rows_used.copy()
+        for column in self.states.T:
+            has_row = column != NONE
+            np.maximum.at(uses, column[has_row], self._states_used[has_row])
+        return uses
+
+    def _oldest(self, used: np.ndarray) -> list[int]:
         """The indices that were used longest ago, none of this step."""
         count = max(1, len(used) // _EVICTED_SHARE)
         oldest = np.argpartition(used, count - 1)[:count]
         oldest = oldest[used[oldest] < self._clock]
         assert len(oldest), "one step uses more than the pool holds"
-        return oldest
+        return oldest.tolist()
 
-    def _drop_rows(self, rows: np.ndarray) -> None:
+    def _drop_rows(self, rows: list[int]) -> None:
         is_gone = np.zeros(len(self.rows) + 1, np.bool_)  # the last one is NONE
         is_gone[rows] = True
         lost = is_gone[self.states]
         self.states[lost] = NONE
         self._is_new[1][lost.any(1)] = True
-        for row in rows.tolist():
+        for row in rows:
             self._row_of.pop(id(self._masks[row]), None)
             self._masks[row] = None
             self._free_rows.append(row)
@@ -249,6 +258,5 @@ class MaskPool:
             self._free_states.append(slot)
         self.states[slots] = NONE
         self._is_new[1][slots] = True
-        kept = np.unique(self.states)
-        unused = np.setdiff1d(rows[rows != NONE], kept)
-        self._drop_rows(unused[self._rows_used[unused] < self._clock])
+        unused = np.setdiff1d(rows[rows != NONE], np.unique(self.states))
+        self._drop_rows(unused[self._rows_used[unused] < self._clock].tolist())

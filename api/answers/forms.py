@@ -97,7 +97,7 @@ class AnswerForms:
         """
         if not asked.tools and thought is None:
             return AnswerForm(constraint=asked.constraint)
-        check_tools(asked.tools, asked.choice)
+        check_names(asked.tools, asked.choice)
         grammar = self._grammar(self._tree(asked, thought), asked)
         trims = asked.is_free or isinstance(_part(asked), JsonSchema)  # outer white space says nothing in JSON
         needs_tokens = grammar.parser(self._vocabulary).needs_tokens
@@ -152,12 +152,23 @@ class AnswerForms:
         except GrammarError as error:
             if asked.constraint is not None and not asked.tools:
                 raise _after_thought(asked.constraint, error) from error
+            self._blame(asked.tools)
             raise ToolError(f"the tools cannot be enforced: {error}", field="tools") from error
         with self._lock:
             self._grammars[text] = grammar
             while len(self._grammars) > _MAX_KEPT:
                 self._grammars.popitem(last=False)
         return grammar
+
+    def _blame(self, tools: Sequence[Tool]) -> None:
+        """Refuses the first of some tools that cannot be enforced alone."""
+        for tool in tools:
+            try:
+                if tool.strict and tool.parameters:
+                    Grammar.json_schema(dict(tool.schema))
+                Grammar.structural_tag(self._tool_format.calls([tool], parallel=False))
+            except GrammarError as error:
+                raise ToolError(f"the parameters of {tool.name!r} cannot be enforced: {error}", field=f"{tool.field}.parameters") from error
 
 
 def _after_thought(constraint: Constraint, error: GrammarError) -> InvalidRequest:
@@ -174,8 +185,8 @@ def _part(asked: Asked) -> Node | None:
         raise ToolError(f"'{field}' does not go with 'tools': {error}", field=field) from None
 
 
-def check_tools(tools: Sequence[Tool], choice: ToolChoice) -> None:
-    """Refuses tools that share a name, schemas that cannot be enforced, and the choice of a tool that is none of them.
+def check_names(tools: Sequence[Tool], choice: ToolChoice) -> None:
+    """Refuses tools that share a name, and the choice of a tool that is none of them.
 
     Raises:
         ToolError: with the field.
@@ -185,10 +196,5 @@ def check_tools(tools: Sequence[Tool], choice: ToolChoice) -> None:
         if tool.name in names:
             raise ToolError(f"there are two tools of the name {tool.name!r}", field=f"{tool.field}.name")
         names.add(tool.name)
-        if tool.strict and tool.parameters:
-            try:
-                Grammar.json_schema(dict(tool.schema))
-            except GrammarError as error:
-                raise ToolError(f"the parameters of {tool.name!r} cannot be enforced: {error}", field=f"{tool.field}.parameters") from error
     if choice.name is not None and choice.name not in names:
         raise ToolError(f"there is no tool of the name {choice.name[:80]!r} to choose", field="tool_choice")

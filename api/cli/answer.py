@@ -10,6 +10,7 @@ from ..jobs import Job
 from ..ports import Engine
 from ..results import CompletionBuilder, CompletionResult
 from ..session import Session
+from . import interrupt
 from .errors import CommandFailed
 
 Write = Callable[[str], None]
@@ -33,6 +34,7 @@ def stream_answer(engine: Engine, job: Job, write: Write, think: Write = lambda 
 
 
 def _step(session: Session[None], builder: CompletionBuilder, write: Write, think: Write) -> None:
+    interrupt.check()
     _, output = session.next()
     raise_refusal(output.error)
     if output.error is not None:

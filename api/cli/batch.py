@@ -14,7 +14,7 @@ from ..progress import Report, batch_progress
 from ..results import CompletionBuilder, CompletionResult
 from ..runtime import Runtime
 from ..session import Session
-from . import options, terminal
+from . import interrupt, options, terminal
 from .asker import Asker, Manner
 from .batch_file import BatchItem, BatchOutput, pending, read_items
 from .errors import FAILED, OK, UsageError
@@ -96,6 +96,7 @@ class BatchRun:
         return self._asker.of_text(item.prompt or "", self._constraint)
 
     def _take(self, session: Session[int]) -> None:
+        interrupt.check()
         index, output = session.next()
         raise_refusal(output.error)
         item, builder = self._open[index]

@@ -14,7 +14,7 @@ from pathlib import Path
 from ...grammar.errors import FormcastError
 from ..constraints import Constraint
 from ..runtime import Runtime
-from . import options, terminal
+from . import interrupt, options, terminal
 from .answer import stream_answer
 from .asker import Asker, Manner, Message
 from .errors import OK, UsageError
@@ -103,6 +103,7 @@ class Conversation:
             terminal.note(str(error))
             return
         except KeyboardInterrupt:
+            interrupt.obeyed()
             terminal.write_answer("\n")
             return
         terminal.write_answer("\n")

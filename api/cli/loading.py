@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..runtime import Runtime, RuntimeOptions, open_runtime
-from . import terminal
+from . import interrupt, terminal
 from .download import download_progress
 
 
@@ -20,6 +20,7 @@ def load(options: RuntimeOptions, *, quiet: bool = False) -> Iterator[Runtime]:
     with terminal.status(f"loading {options.model}", quiet=quiet):
         runtime = open_runtime(options)
     try:
+        interrupt.check()
         yield runtime
     finally:
         runtime.close()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import sys
 from collections.abc import Sequence
 
+from . import interrupt
 from .errors import BAD_INPUT, FAILED, INTERRUPTED, READER_GONE, CommandFailed, UsageError
 from .parser import build_parser
 
@@ -26,14 +28,9 @@ _COMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the result is the exit code (see `errors`)."""
-    args = build_parser().parse_args(argv)
     try:
-        # Imported here, so that `--help` and a misspelt flag answer at once.
-        module = "bench_mask" if args.command == "bench" and args.bench == "mask" else _COMMANDS[args.command]
-        command = importlib.import_module(f".{module}", __package__)
-        code = command.run(args)
-        sys.stdout.flush()
-        return code
+        with interrupt.heeded():
+            return _run(build_parser().parse_args(argv))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
@@ -41,6 +38,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return READER_GONE
     except Exception as error:
         return _report(error)
+
+
+def _run(args: argparse.Namespace) -> int:
+    # Imported here, so that `--help` and a misspelt flag answer at once.
+    module = "bench_mask" if args.command == "bench" and args.bench == "mask" else _COMMANDS[args.command]
+    command = importlib.import_module(f".{module}", __package__)
+    code = command.run(args)
+    sys.stdout.flush()
+    return code
 
 
 def _report(error: Exception) -> int:

@@ -29,6 +29,7 @@ def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
         tensor_parallel_size=args.tensor_parallel_size,
         enable_prefix_caching=args.enable_prefix_caching,
         async_scheduling=args.async_scheduling,
+        resident_masks=args.resident_masks,
         draft_from_grammar=args.draft_from_grammar,
         speculative_config=args.speculative_config,
         device=args.device,

@@ -216,6 +216,11 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         help="start a step before the text of the last one is made (on a GPU)",
     )
     group.add_argument(
+        "--resident-masks",
+        action=argparse.BooleanOptionalAction,
+        help="keep masks and transitions of grammars beside the logits (on a GPU)",
+    )
+    group.add_argument(
         "--draft-from-grammar",
         action=argparse.BooleanOptionalAction,
         default=True,

@@ -81,7 +81,8 @@ def _listener(args: argparse.Namespace) -> Iterator[socket.socket]:
 def _announce(args: argparse.Namespace, listener: socket.socket, settings: ServerSettings) -> None:
     """The ready line, and a request to paste. On stderr, like all that is not an answer."""
     url = _url(args, listener)
-    body = {"model": settings.served_model_names[0], "messages": [{"role": "user", "content": "Say hello."}]}
+    # Bounded, because a small model may not find an end by itself.
+    body = {"model": settings.served_model_names[0], "messages": [{"role": "user", "content": "Say hello."}], "max_tokens": 64}
     flags = (f" --unix-socket {shlex.quote(args.uds)}" if args.uds else "") + (" -k" if args.ssl_certfile else "")
     key = " -H 'Authorization: Bearer '$FORMCAST_API_KEY" if settings.api_keys else ""
     place = f"{url} (unix socket {args.uds})" if args.uds else url

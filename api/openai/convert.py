@@ -113,8 +113,6 @@ class Converter:
             variables=self._effort(body.reasoning.effort if body.reasoning else None, "reasoning.effort"),
         )
         turn.check(params)
-        if params.logprobs is not None and turn.form.make_reader is not None:
-            raise not_supported("log-probabilities of an answer that may hold a thought or calls", param="top_logprobs")
         self._check_length(turn.prompt, params, "max_output_tokens")
         return [turn.job(params=params, job_id=new_id("resp"), **_placement(body))]
 

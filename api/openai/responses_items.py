@@ -32,8 +32,6 @@ class Item(ABC):
     index: int
     event: MakeEvent
     item_id: str
-    event: MakeEvent
-    item_id: str
     status: str = "in_progress"
     pieces: list[str] = field(default_factory=list)
 

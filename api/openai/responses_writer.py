@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ...engine.request import RequestOutput, TokenLogprob
-from ..answers.reader import AnswerDelta, AnswerReader, ContentDelta
+from ..answers.reader import AnswerReader, ContentDelta
 from ..results import CompletionResult
+from .content_logprobs import ContentLogprobs, Piece
 from .errors import ApiError
 from .logprobs import TokenBytes
 from .responses_body import ResponsesBody, TextFormat
@@ -36,11 +37,12 @@ class ResponsesWriter:
 
     def __post_init__(self) -> None:
         self._items = Items(self._event, self.token_bytes)
+        self._by_token = None if self.reader is None else ContentLogprobs(self.reader, self.token_bytes)
 
     def response(self, answers: Sequence[CompletionResult], usage: Usage) -> dict[str, Any]:
         (answer,) = answers
-        deltas = self._deltas(answer.text, answer.token_ids, has_more=bool(answer.text or answer.logprobs), finished=True)
-        self._written(deltas, answer.logprobs or ())
+        for piece in self._pieces(answer.text, answer.token_ids, answer.logprobs or (), finished=True):
+            self._items.add(*piece)
         self._items.end(_status(answer.finish_reason))
         return self._response(answer.finish_reason, usage)
 
@@ -50,23 +52,24 @@ class ResponsesWriter:
 
     def delta(self, index: int, output: RequestOutput) -> list[dict[str, Any]]:
         self.finish_reason = output.finish_reason
-        has_more = bool(output.text or output.logprobs)
-        deltas = self._deltas(output.text, output.new_token_ids, has_more=has_more, finished=output.finished)
-        return self._written(deltas, output.logprobs or ())
+        pieces = self._pieces(output.text, output.new_token_ids, output.logprobs or (), finished=output.finished)
+        return [event for piece in pieces for event in self._items.add(*piece)]
 
     def closing(self, usage: Usage) -> list[dict[str, Any]]:
         ended = self._items.end(_status(self.finish_reason))
         last = "response.incomplete" if self.finish_reason == "length" else "response.completed"
         return [*ended, self._event(last, response=self._response(self.finish_reason, usage))]
 
-    def _deltas(self, text: str, token_ids: Sequence[int], *, has_more: bool, finished: bool) -> list[AnswerDelta]:
-        if self.reader is None:
-            return [ContentDelta(text=text)] if has_more else []
-        return [*self.reader.feed(text, token_ids), *(self.reader.finish() if finished else ())]
-
-    def _written(self, deltas: Sequence[AnswerDelta], logprobs: Sequence[TokenLogprob]) -> list[dict[str, Any]]:
-        """The events of pieces; only plain text has log-probabilities, and is one piece."""
-        return [event for delta in deltas for event in self._items.add(delta, logprobs)]
+    def _pieces(self, text: str, token_ids: Sequence[int], logprobs: Sequence[TokenLogprob], *, finished: bool) -> Iterator[Piece]:
+        if self.reader is None or self._by_token is None:
+            if text or logprobs:
+                yield Piece(ContentDelta(text=text), tuple(logprobs))
+        elif logprobs:
+            yield from self._by_token.feed(text, logprobs)
+        else:
+            yield from (Piece(delta, ()) for delta in self.reader.feed(text, token_ids))
+        if finished and self._by_token is not None:
+            yield from self._by_token.finish()
 
     def error(self, error: ApiError) -> dict[str, Any]:
         """The last event of a stream that failed."""

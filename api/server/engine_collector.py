@@ -58,6 +58,7 @@ class EngineCollector(Collector):
         yield self._counter("formcast:grammar_cache_hits", "Grammars that were compiled already.", stats.hits)
         yield self._counter("formcast:grammar_cache_misses", "Grammars that had to be compiled.", stats.misses)
         yield self._counter("formcast:grammar_failures", "Grammars that were refused while compiling.", stats.failures)
+        yield self._counter("formcast:grammar_cancelled", "Grammars given up because nobody waited for them any more.", stats.cancelled)
         yield self._gauge("formcast:grammar_cache_entries", "Compiled grammars kept.", stats.live)
         yield self._gauge("formcast:grammar_cache_bytes", "Memory of the compiled grammars.", stats.num_bytes)
 

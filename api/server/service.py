@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import anyio
 from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
+from ...grammar.cancellation import Cancellation, cancellable
 from ..answers.conversations import Conversations
 from ..async_engine import AsyncLLM
 from ..jobs import Job
@@ -83,8 +85,20 @@ class Service:
         return given or names[0]
 
     async def run(self, convert: Callable[[Body], Result], body: Body) -> Result:
-        """Call `convert` on a thread: it costs what tokenizing and reading a schema cost."""
-        return await asyncio.to_thread(convert, body)
+        """Call `convert` on a thread: it costs what tokenizing and reading a schema cost. It stops where nobody waits for it any more.
+
+        Raises:
+            ApiError: 504, if it is not done in time.
+        """
+        cancellation = Cancellation()
+        try:
+            with anyio.fail_after(self.settings.request_timeout_s):
+                return await asyncio.to_thread(cancellable(cancellation)(convert), body)
+        except TimeoutError:
+            message = f"the request was not read after {self.settings.request_timeout_s:g} s"
+            raise ApiError(504, message, code="deadline_exceeded") from None
+        finally:
+            cancellation.cancel()
 
     async def jobs(self, convert: Callable[[Body], list[Job]], body: Body) -> list[Job]:
         """The jobs of a body, made on a thread.

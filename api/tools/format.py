@@ -162,8 +162,7 @@ def any_of(tags: Items[Node]) -> Node:
 
 def repeated(node: Node, separator: str) -> Node:
     """A node once or more, with the separator between."""
-    more = Repeat(content=Sequence(elements=(Text(value=separator), node)) if separator else node)
-    return Sequence(elements=(node, more))
+    return Sequence(elements=(node, Repeat(content=Sequence(elements=(Text(value=separator), node)))))
 
 
 def group(content: Node, begin: Boundary = "", end: Boundary = "") -> Tag:

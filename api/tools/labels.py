@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from ...grammar.structural_tag.parameter_styles import ARGUMENT, PADDED_ARGUMENT, TEXT_ARGUMENT
+from ...grammar.structural_tag.parameter_styles import ARGUMENT, CONSTANT, PADDED_ARGUMENT, TEXT_ARGUMENT
 
 CALL = "call:"
 HEADED_CALL = "headed call:"
@@ -18,7 +18,6 @@ IDENTIFIED_CALL = "identified call:"
 NAMED_CALL = "named call:"
 ARGUMENTS = "arguments"
 CALL_ID = "call id"
-CONSTANT = "constant:"
 GROUP = "group"
 
 __all__ = [

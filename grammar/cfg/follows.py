@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from ..cancellation import check
 from .numbered import NumberedGrammar, Production
 
 _STEPS_PER_SYMBOL = 64  # work allowed, in proportion to the size of the grammar
@@ -32,6 +33,7 @@ class _Follows:
         while changed:
             changed = False
             for head, body, repeated in rules:
+                check()
                 self._work -= len(body) + 1
                 changed |= visit(head, body, repeated)
             if self._work < 0:

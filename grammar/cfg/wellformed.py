@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
+from ..cancellation import check
 from ..errors import GrammarError
 from ..limits import Limits
 from .horn import closure
@@ -82,6 +83,7 @@ class Productive:
     def _needs(self, alternative: Alternative) -> set[str] | None:
         """Rules that must derive some text for the alternative to; None if it cannot."""
         names: set[str] = set()
+        check()
         for symbol in alternative:
             if isinstance(symbol, Repeat) and symbol.minimum == 0:
                 continue

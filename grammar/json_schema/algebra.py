@@ -280,7 +280,7 @@ class Algebra:
         for m in a.members:
             ways.extend(self._violating_members(m))
         self._steps.spend(4 * len(ways))
-        return tuple(replace(w, pointer=a.pointer) for w in ways)
+        return tuple([way.at(a.pointer) for way in ways])
 
     def _violating_members(self, m: Members) -> Iterator[ObjectShape]:
         negation = self._nodes.negation

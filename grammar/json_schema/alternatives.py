@@ -125,8 +125,8 @@ _MARK = Node()
 
 def _with_member(shape: ObjectShape, k: int, name: str, node: Node) -> ObjectShape:
     m = shape.members[k]
-    members = replace(m, properties={**m.properties, name: node})
-    return replace(shape, members=(*shape.members[:k], members, *shape.members[k + 1 :]))
+    members = Members({**m.properties, name: node}, m.patterns, m.additional, m.invites)
+    return shape.with_members((*shape.members[:k], members, *shape.members[k + 1 :]))
 
 
 def merged_arrays(shapes: Sequence[ArrayShape], nodes: Nodes) -> tuple[ArrayShape, ...]:

@@ -37,9 +37,6 @@ class Emptiness:
         known = self._inhabited.get(node)
         if known is not None:
             return known
-        if _is_plain(node):
-            self._inhabited[node] = True
-            return True
         ways = self._ways(node)
         if [] in ways:
             self._inhabited[node] = True
@@ -131,7 +128,7 @@ class Emptiness:
             return None
         strings: Sequence[str] | None = ()
         if self.has_string(shapes.string):
-            strings = members(shapes.string.to_language(), cap, self._limits)
+            strings = strings_in(shapes.string, cap, self._limits)
         numbers = (shapes.number.plain | shapes.number.other).values(cap)
         if strings is None or numbers is None:
             return None
@@ -148,6 +145,13 @@ def _is_plain(node: Node) -> bool:
 
 
 _LITERAL_VALUES = {"null": None, "true": True, "false": False}
+
+
+def strings_in(strings: StringSet, cap: int, limits: Limits) -> list[str] | None:
+    """All of some strings, sorted, if there are at most `cap` of them, which is less than there are characters; else None."""
+    if strings.language is None and strings.high != 0:
+        return None
+    return members(strings.to_language(), cap, limits)
 
 
 def members(language: Language, cap: int, limits: Limits) -> list[str] | None:

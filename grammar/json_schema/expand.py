@@ -396,7 +396,7 @@ class Expander:
 
     def _roughly_needs(self, arrays: Sequence[ArrayShape], objects: Sequence[ObjectShape]) -> list[list[Node]]:
         """What one of the shapes needs to have a value, or less, without what only expanding other nodes could tell."""
-        return self._emptiness.needs([replace(shape, unique=False, repeats=False) for shape in arrays], objects)
+        return self._emptiness.needs([replace(s, unique=False, repeats=False) if s.unique or s.repeats else s for s in arrays], objects)
 
     def _any_open(self, ways: list[list[Node]]) -> Generator[Node, Shapes, bool]:
         """False only if each way needs an empty node. Looks one level deep, which is where real schemas tell branches apart."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import LimitError
 from .arrays import array_endings
 from .completion import Completion, Progress
-from .emptiness import members
+from .emptiness import strings_in
 from .names import Names
 from .nodes import Node, pointer_of
 from .shapes import ArrayShape, ObjectShape
@@ -74,7 +74,7 @@ class Extent:
             return None
         found = {values.word(word): None for word in sorted(shapes.literals)}
         if expander.has_string(shapes.string):
-            strings = members(shapes.string.to_language(), cap, expander.limits)
+            strings = strings_in(shapes.string, cap, expander.limits)
             if strings is None:
                 return None
             found.update((values.string(text), None) for text in strings)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..cancellation import check
 from ..errors import LimitError
 from ..regex import Language
 from .emptiness import members
@@ -70,6 +71,7 @@ class Names:
         return node
 
     def _value_of(self, name: str) -> Node:
+        check()
         if self._shape.names is not None and not self._shape.names.matches(name):
             return NOTHING
         if not name.isascii() and any("\ud800" <= char <= "\udfff" for char in name):

@@ -12,6 +12,7 @@ from decimal import Decimal
 from itertools import count
 from typing import Any
 
+from ..cancellation import check
 from .document import EMPTY_SCOPE, Scope
 from .pointers import ROOT, Pointer
 
@@ -192,6 +193,7 @@ class Nodes:
         key = (_same_schema(schema), base, scope)
         node = self._places.get(key)
         if node is None:
+            check()
             node = self._places[key] = Place(schema, base, pointer, scope, serial=next(self._serials))
         return node
 
@@ -210,6 +212,7 @@ class Nodes:
         key = self._values.key(value)
         node = self._constants.get(key)
         if node is None:
+            check()
             node = self._constants[key] = Constant(value, pointer, serial=next(self._serials))
         return node
 

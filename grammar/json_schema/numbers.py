@@ -20,6 +20,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 
+from ..cancellation import check
 from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton
 from ..limits import Limits
@@ -38,6 +39,7 @@ def exact(value: Number) -> Fraction:
     Raises GrammarError for infinities, NaN and fractions without a finite decimal spelling, LimitError for a number with
     more than `MAX_DIGITS` digits on one side of the point.
     """
+    check()
     if type(value) is int and value.bit_length() <= MAX_DIGITS:
         return Fraction(value)
     if isinstance(value, float):
@@ -62,6 +64,7 @@ def _check_decimal(value: Decimal) -> None:
 
 def _decimal(value: Fraction) -> Decimal:
     """The value as a decimal. Built from its digits, because decimal arithmetic rounds to the digits of the context."""
+    check()
     places = decimal_places(value) or 0
     digits = Decimal(int(value * 10**places)).as_tuple()
     return Decimal((digits.sign, digits.digits, -places))

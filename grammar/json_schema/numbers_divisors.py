@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from ..cancellation import check
 from ..errors import LimitError
 
 MAX_GRIDS = 8
@@ -77,6 +78,7 @@ class Grid:
         return self._factors[2]
 
     def contains(self, value: Fraction) -> bool:
+        check()
         return (value / self.step).denominator == 1
 
     @cached_property

@@ -24,7 +24,9 @@ _WILD = frozenset((
     "$dynamicRef", "$recursiveRef",
 ))  # fmt: skip
 _COMBINING = _WILD.union(("allOf", "anyOf", "oneOf", "$ref"))
-_COUNTED = frozenset(("type", "enum", "const", "minimum", "maximum", "title", "description", "default", "examples"))
+_COUNTED = frozenset((
+    "type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "title", "description", "default", "examples",
+))  # fmt: skip
 _SHARED = frozenset(("object", "array", "string"))  # types whose values a schema tells apart
 
 

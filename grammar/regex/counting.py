@@ -20,9 +20,10 @@ def count_strings(node: Node, cap: int, budget: Budget) -> int | None:
     """The number of strings of a live node, None if it is more than `cap` or infinite. Raises LimitError."""
     counts: dict[int, int] = {}
     open_rows: dict[int, list[tuple[CharSet, Node]]] = {}
-    stack = [node]
+    # with each node: strings that lead to it along one way, and strings accepted before it on that way
+    stack = [(node, 1, 0)]
     while stack:
-        current = stack[-1]
+        current, ways, accepted = stack[-1]
         if current.uid in counts:
             stack.pop()
             continue
@@ -36,12 +37,14 @@ def count_strings(node: Node, cap: int, budget: Budget) -> int | None:
         if pairs is None:
             if current.positive and current.max_len is None:
                 return None
+            # Every live node leads to at least one string.
+            if ways + accepted > cap:
+                return None
             pairs = open_rows[current.uid] = live_row(current, budget)
-            # Every live edge leads to at least one string.
             if sum([cell.size for cell, _ in pairs]) > cap:
                 return None
-            missing = [target for _, target in pairs if target.uid not in counts]
-            if any(target.uid in open_rows for target in missing):
+            missing = [(target, ways * cell.size, accepted + current.nullable) for cell, target in pairs if target.uid not in counts]
+            if any(target.uid in open_rows for target, _, _ in missing):
                 return None  # a cycle of live states
             if missing:
                 stack.extend(missing)

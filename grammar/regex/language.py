@@ -181,6 +181,10 @@ class Language:
         return f"<Language {self._node.uid}>"
 
 
+_SHORT = 256  # characters of a pattern that is remembered: it is read when a schema is checked, when it is used, and in the next schema
+_short_pattern_node = lru_cache(maxsize=512)(pattern_node)
+
+
 def _each(combine: Callable[[list[Node]], Node], parts: list[Language]) -> Language:
     inner = combine([part._node for part in parts])
     return Language(inner) if all(part.is_exact for part in parts) else Language(inner, combine([part._outer for part in parts]))
@@ -191,10 +195,6 @@ def _sequence(parts: list[Node]) -> Node:
     for part in reversed(parts):
         result = nodes.cat(_closed(part), result)
     return result
-
-
-_SHORT = 256  # characters of a pattern that is remembered: it is read when a schema is checked, when it is used, and in the next schema
-_short_pattern_node = lru_cache(maxsize=512)(pattern_node)
 
 
 def _closed(node: Node) -> Node:

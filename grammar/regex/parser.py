@@ -28,7 +28,7 @@ _MAX_COUNT_DIGITS = 10
 class Group:
     """A group that is still open, and what stands in it so far."""
 
-    __slots__ = ("branches", "flags", "kind", "parts", "position", "text")
+    __slots__ = ("branches", "flags", "kind", "parts", "position", "run", "text")
 
     def __init__(self, kind: str, position: int, flags: int):
         self.kind = kind
@@ -36,6 +36,7 @@ class Group:
         self.flags = flags  # of the surroundings, back in force when the group closes
         self.branches: list[Item | str] = []
         self.parts: list[Item] = []
+        self.run: Node | None = None  # the last part, if it is one greedy repetition of one character
         self.text: list[str] = []  # literal characters at the end, not yet in `parts`
 
 
@@ -251,7 +252,7 @@ class Parser(ABC):
                 raise self.error("a lookbehind needs a fixed width", group.position)
             self.add(Lookbehind(body, group.kind == "not behind", group.position), self.repeats_lookaround)
         elif group.kind == "atomic":
-            self.add(Atomic(body, group.position))
+            self.add(Atomic(body, len(group.branches) == 1 and body is group.run, group.position))
         else:
             self.add(body)
 
@@ -327,15 +328,18 @@ class Parser(ABC):
         if not self._repeatable:
             raise self.error("a quantifier follows nothing that can be repeated")
         self.pos += size
-        possessive = False
+        possessive = lazy = False
         if self.peek() == "?":
             self.pos += 1
+            lazy = True
         elif self.peek() == "+" and self.possessive_suffix:
             self.pos += 1
             possessive = True
         item = self._take_last()
         if isinstance(item, Node) and not possessive:
-            self.add(nodes.rep(item, lo, hi), False)
+            repeated = nodes.rep(item, lo, hi)
+            self._group.run = repeated if not lazy and width(item) == (1, 1) else None
+            self.add(repeated, False)
         else:
             self.add(Repetition(item, lo, hi, possessive, position), False)
 

@@ -36,9 +36,10 @@ class Repetition:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Atomic:
-    """`body` without a second try."""
+    """`body` without a second try; `is_run` tells that it is one greedy repetition of one character."""
 
     body: Item
+    is_run: bool
     position: int
 
 

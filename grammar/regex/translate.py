@@ -161,7 +161,7 @@ class _Translator:
         if least == most:
             return item.body
         body = item.body
-        if isinstance(body, Node) and body.kind == KIND_REP:
+        if item.is_run and isinstance(body, Node) and body.kind == KIND_REP:
             return self._without_possessive(Repetition(body.items[0], body.lo, body.hi, True, item.position), rest)
         raise GrammarError("an atomic group that may change what is matched is not supported", position=item.position)
 

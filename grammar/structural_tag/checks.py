@@ -18,9 +18,13 @@ class Checks:
         self._symbols = symbols
         self._empty = empty
         self._limits = limits
+        self._passed: set[tuple[object, ...]] = set()  # texts that are watched for the same
 
     def free(self, node: TriggeredTags | AnyText, ends: tuple[Symbols, ...] = (), tag: Tag | None = None) -> None:
         """Refuses triggers and ends that no text can reach because of what else it is watched for."""
+        watched = (isinstance(node, AnyText), node.excludes, ends)
+        if watched in self._passed:
+            return
         triggers = {self._symbols.of(trigger): 0 for trigger in node.triggers} if isinstance(node, TriggeredTags) else {}
         for word in ends:
             if word in triggers:
@@ -34,6 +38,8 @@ class Checks:
             assert tag is not None
             reason = "the text inside can never reach this end: it holds a trigger, or an excluded text"
             raise GrammarError(reason, pointer=child(tag.pointer, "end"))
+        if isinstance(node, AnyText):
+            self._passed.add(watched)
         met = {patterns[index].symbols for index in text.reached} & triggers.keys()
         for inner in node.tags if isinstance(node, TriggeredTags) and node.text_before else ():
             begin = self._symbols.of(inner.begin)

@@ -8,7 +8,6 @@ wherever tokens begin; the tags of one trigger are told apart by a leaf too, how
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..cfg.compile import compile_part
@@ -23,7 +22,9 @@ from ..machine import Machine, leaf_row
 from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
 from ..machine_parts import Element, ForkParts
 from ..regex import Language
+from .bounded_text import text_and_end, text_without
 from .checks import Checks
+from .compiled import CompiledTag, Mark
 from .emptiness import Emptiness
 from .free_text import FreeText, Pattern, SwitchAutomaton, Words
 from .parameters import written_texts
@@ -34,41 +35,10 @@ from .spec import GrammarText as GrammarNode
 from .spec import Regex as RegexNode
 from .spec import Sequence as SequenceNode
 from .switch_rows import SwitchRows
-from .symbols import Symbols, SymbolTable, num_bytes, text_of
+from .symbols import Symbols, SymbolTable, as_text, num_bytes, text_of
 
 Elements = tuple[Element, ...]
 _MAX_PUSHED = 2  # nodes that one alternative of a fork pushes, see `ForkParts`
-
-
-class Mark(NamedTuple):
-    """A place in the text.
-
-    Attributes:
-        tag: number of the tag, in the order of the tree.
-        begins: whether its begin was read, else its end.
-        length: bytes of the boundary that was read.
-    """
-
-    tag: int
-    begins: bool
-    length: int
-
-
-@dataclass(frozen=True)
-class CompiledTag:
-    """A byte automaton, the state before any text, and what a parser needs to know.
-
-    Attributes:
-        marks: by number; none unless they were asked for.
-        switches: rows of all free texts and boundaries.
-        symbols: what the boundaries became.
-    """
-
-    machine: Machine
-    start: int
-    marks: Sequence[Mark]
-    switches: Sequence[SwitchRows]
-    symbols: SymbolTable
 
 
 class _Word(NamedTuple):
@@ -111,6 +81,7 @@ class _Compiler:
         self._marks: list[Mark] = []
         self._switches: list[SwitchRows] = []
         self._leaves: dict[int, Elements] = {}
+        self._languages: dict[Language, Elements] = {}
         self._literals: dict[str, Elements] = {}
         self._empty = Emptiness()
         self._checks = Checks(symbols, self._empty, limits)
@@ -158,7 +129,10 @@ class _Compiler:
         return self._literals[text]
 
     def _leaf(self, language: Language) -> Elements:
-        return (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
+        read = self._languages.get(language)
+        if read is None:
+            read = self._languages[language] = (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
+        return read
 
     def _schema(self, node: JsonSchema) -> Elements:
         return self._value(self._compiler(node).root_value())
@@ -226,6 +200,8 @@ class _Compiler:
             others = [self._read(element, end) for element in node.elements if not isinstance(element, Tag)]
             return [*([self._choose(self._begun(tags, 0, self._close(end)))] if tags else []), *others]
         if isinstance(node, AnyText):
+            if node.max_chars is not None and not self._with_marks:
+                return self._bounded_text(node, end, node.max_chars)
             return [self._any_text(node, end)]
         assert isinstance(node, TriggeredTags)
         if self._exits(end):
@@ -263,7 +239,8 @@ class _Compiler:
             high = None if node.max is None else node.max - 1
             return [(*way, *self._repeated(node, 0, high)) for way in self._something(node.content)] if node.max != 0 else []
         if isinstance(node, AnyText):
-            return [self._leaf(self._text_without(node.excludes) - Language.empty_string())]
+            words = [text for text in map(text_of, node.excludes) if text is not None]
+            return [self._leaf((text_without(words) & Language.length(0, node.max_chars)) - Language.empty_string())]
         if isinstance(node, RegexNode):
             language = self._parts[node]
             assert isinstance(language, Language)
@@ -280,12 +257,6 @@ class _Compiler:
             ways = [*begun, (self._fork_element(lambda ways=ways: ways),)] if ways else begun
             later = (self._fork_element(lambda element=element, later=later: [(*self._read(element, None), *later)]),)
         return ways
-
-    def _text_without(self, excludes: tuple[Boundary, ...]) -> Language:
-        """All texts that hold none of some texts."""
-        anything = Language.anything()
-        words = [text for text in map(text_of, excludes) if text is not None]
-        return anything - anything.concat(Language.literals(words), anything) if words else anything
 
     def _begun(self, tags: Iterable[Tag], read: int, then: Elements) -> list[_Word]:
         """The begins of tags without the first `read` symbols, each with the rest of the tag and `then`."""
@@ -327,6 +298,25 @@ class _Compiler:
             self._count(rows, text, exits, tokens)
         read = Element(SWITCH, rows.start_row(), 0, tokens or 0)
         return (read,) if exits else (read, *self._close(end))
+
+    def _bounded_text(self, node: AnyText, end: _End | None, max_chars: int) -> list[Elements]:
+        exits, words = self._exits(end), self._watched_words(node.excludes, end)
+        text = text_without(words) & Language.length(0, max_chars)
+        if not exits:
+            return [(*self._leaf(text), *self._close(end))]
+        ways: list[Elements] = []
+        for word, then in exits.items():
+            spelled = as_text(word)
+            if spelled is None:  # a special token, which is in no text
+                ways.append((*self._leaf(text), *self._choose([_Word(word, then)])))
+            else:
+                ways.append((*self._leaf(text_and_end(spelled, words, max_chars)), *then))
+        return ways
+
+    def _watched_words(self, excludes: tuple[Boundary, ...], end: _End | None) -> list[str]:
+        """The texts among what free text is watched for."""
+        symbols = dict.fromkeys((*self._exits(end), *map(self._symbols.of, excludes)))
+        return [word for word in map(as_text, symbols) if word is not None]
 
     def _count(self, rows: SwitchRows, text: FreeText, exits: dict[Symbols, Elements], tokens: int) -> None:
         """Makes known what may come when the tokens of a text are used up: what is missing to one of its exits."""

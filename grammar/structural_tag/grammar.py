@@ -10,7 +10,8 @@ from .. import json_text
 from ..errors import GrammarError, LimitError
 from ..grammar import Compiled, Grammar
 from ..limits import Limits
-from .compile import CompiledTag, compile_tree
+from .compile import compile_tree
+from .compiled import CompiledTag
 from .parameters import with_parameters
 from .parser import StructuralParser, Vocabulary
 from .parts import Parts

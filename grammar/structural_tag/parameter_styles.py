@@ -1,32 +1,49 @@
-"""How models write the arguments of a call apart, each between two texts of its own: the styles of xgrammar's `json_schema`.
+"""How models write the arguments of a call apart, each with texts of its own around it: the styles of xgrammar's `json_schema`, and
+Python's.
 
-A string is written as it is, any other value as JSON. The tag around a member is called `argument:<name>` if it is written as JSON,
-`text argument:<name>` if it is a string as it is, and `padded argument:<name>` if line breaks around the string are no part of it.
+A string is written as it is (but in Python), any other value as JSON. The tag around a member is called `argument:<name>` if it is written
+as JSON, `text argument:<name>` if it is a string as it is, and `padded argument:<name>` if line breaks around the string are no part of it.
+Inside of it, a tag `constant:<word>` is another spelling of `true`, `false` or `null`.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
-from .spec import Node, Optional, Sequence, Tag, Text
+from .spec import Node, Optional, Or, Sequence, Tag, Text
 
 ARGUMENT = "argument:"
 TEXT_ARGUMENT = "text argument:"
 PADDED_ARGUMENT = "padded argument:"
+CONSTANT = "constant:"
 _LINE_END = Optional(content=Text(value="\n"))
 
 
 class ParameterStyle(ABC):
     """Attributes:
-    end: ends each value.
+    end: ends each value; "" where the value itself says where it ends.
     is_padded: there may be a line break around the value that is no part of it.
     tells_text: what comes before a string is different from what comes before another value.
+    writes_text: strings are written as they are.
+    names: the names that can be written.
+    constants: further spellings of `true`, `false` and `null`.
     """
 
     end: str
     is_padded: bool = False
     tells_text: bool = False
+    writes_text: bool = True
+    names: re.Pattern[str] = re.compile(r"[^<>\"&\x00-\x1f]+")
+    constants: Mapping[str, str] = MappingProxyType({})
+
+    def joined(self, arguments: Iterable[tuple[Node, bool]]) -> Node:
+        """Arguments one after another, each with whether it is required."""
+        parts = ((Sequence(elements=(gap(), argument)), required) for argument, required in arguments)
+        return Sequence(elements=(*(part if required else Optional(content=part) for part, required in parts), gap()))
 
     @abstractmethod
     def begin(self, name: str, *, is_text: bool) -> str:
@@ -79,6 +96,34 @@ class _KeyAndValue(ParameterStyle):
         return Sequence(elements=(Text(value=self.begin(name, is_text=is_text)), _LINE_END, value))
 
 
+class _Python(ParameterStyle):
+    """`name=value`, with `, ` between: values are JSON."""
+
+    end = ""
+    writes_text = False
+    names = re.compile(r"[^\W\d]\w*")
+    constants = MappingProxyType({"true": "True", "false": "False", "null": "None"})
+
+    def begin(self, name: str, *, is_text: bool) -> str:
+        return f"{name}="
+
+    def joined(self, arguments: Iterable[tuple[Node, bool]]) -> Node:
+        """A sequence for each argument that may come first; those after it may be missing if they are not required."""
+        listed = list(arguments)
+        after: list[Node] = []
+        for argument, required in listed:
+            with_comma = Sequence(elements=(Text(value=", "), argument))
+            after.append(with_comma if required else Optional(content=with_comma))
+        ways: list[Node] = []
+        for index, (argument, required) in enumerate(listed):
+            ways.append(Sequence(elements=(argument, *after[index + 1 :])))
+            if required:
+                break
+        else:
+            ways.append(Text(value=""))
+        return ways[0] if len(ways) == 1 else Or(elements=tuple(ways))
+
+
 _DSML = "\uff5cDSML\uff5c"  # full-width lines
 STYLES: dict[str, ParameterStyle] = {
     "qwen_xml": _Element(before="<parameter=", after_text=">", after_json=">", end="</parameter>", is_padded=True),
@@ -90,6 +135,7 @@ STYLES: dict[str, ParameterStyle] = {
         end=f"</{_DSML}parameter>",
     ),
     "glm_xml": _KeyAndValue(),
+    "python": _Python(),
 }
 
 

@@ -9,7 +9,6 @@ before. A schema whose members depend on each other is refused.
 from __future__ import annotations
 
 import dataclasses
-import re
 
 from ..errors import GrammarError
 from ..json_schema.document import Document
@@ -18,12 +17,11 @@ from ..json_schema.names import Names
 from ..json_schema.shapes import ObjectShape, Shapes, StringSet
 from ..limits import Limits
 from ..regex import Language
-from .parameter_styles import ARGUMENT, PADDED_ARGUMENT, STYLES, TEXT_ARGUMENT, gap
+from .parameter_styles import ARGUMENT, CONSTANT, PADDED_ARGUMENT, STYLES, TEXT_ARGUMENT, gap
 from .parts import Parts
 from .pointers import child
-from .spec import AnyText, JsonSchema, Member, Node, Optional, Or, Repeat, Sequence, Tag, TriggeredTags
+from .spec import AnyText, JsonSchema, Member, Node, Optional, Or, Repeat, Sequence, Tag, Text, TriggeredTags
 
-_WRITABLE = re.compile(r"[^<>\"&\x00-\x1f]+")
 # what is read as JSON where a string is not all that may come
 _LIKE_JSON = Language.pattern(r'[ \t\n\r]*([{\["][^]*|(-?[0-9][0-9.eE+-]*|true|false|null)[ \t\n\r]*)')
 
@@ -82,36 +80,40 @@ class _Object:
         if shape.dependencies or shape.witnesses:
             raise self._refusal(str(shape.pointer), f"the style {self._node.style!r} cannot write members that depend on each other")
         names = Names(self._expander, shape)
-        written: list[Node] = []
+        written: list[tuple[Node, bool]] = []
         for name in names.mentioned:
             argument = self._argument(number, names, name)
             if argument is None:
                 if name in shape.required:
                     return None
                 continue
-            part = Sequence(elements=(gap(), argument), pointer=self._node.pointer)
-            written.append(part if name in shape.required else Optional(content=part, pointer=self._node.pointer))
+            written.append((argument, name in shape.required))
         if shape.low > len(shape.required) or (shape.high is not None and shape.high < len(written)):
             raise self._refusal(str(shape.pointer), f"the style {self._node.style!r} cannot count members")
-        return Sequence(elements=(*written, gap()), pointer=self._node.pointer)
+        return self._style.joined(written)
 
     def _argument(self, number: int, names: Names, name: str) -> Node | None:
-        value = names.node(name)
+        style, value = self._style, names.node(name)
         if not self._expander.inhabited(value):
             return None
-        if not _WRITABLE.fullmatch(name):
+        if not style.names.fullmatch(name):
             raise self._refusal("", f"the style {self._node.style!r} cannot write the name {name[:80]!r}")
         shapes = self._expander.expand(value)
-        is_text, is_json = self._expander.has_string(shapes.string), _has_others(shapes, self._limits)
+        has_string = self._expander.has_string(shapes.string)
+        is_text = has_string and style.writes_text
+        is_json = (has_string and not style.writes_text) or _has_others(shapes, self._limits)
         member = Member(schema=self._node, shape=number, name=name, as_text=False, is_mixed=is_text and is_json, pointer=self._node.pointer)
         found: list[Node] = []
         if is_text:
             text = self._text(dataclasses.replace(member, as_text=True), shapes.string)
-            label = PADDED_ARGUMENT if self._style.is_padded else TEXT_ARGUMENT
-            found += [self._style.tag(name, text, label=label + name, is_text=True)] if text is not None else []
+            label = PADDED_ARGUMENT if style.is_padded else TEXT_ARGUMENT
+            found += [style.tag(name, text, label=label + name, is_text=True)] if text is not None else []
         if is_json:
-            content: Node = Sequence(elements=(member, gap())) if self._style.is_padded else member
-            found.append(self._style.tag(name, content, label=ARGUMENT + name, is_text=False))
+            content: Node = Sequence(elements=(member, gap())) if style.is_padded else member
+            constants = [word for word in style.constants if word in shapes.literals]
+            spelled = [Tag(name=CONSTANT + word, begin=style.constants[word], content=Text(value=""), end=("",)) for word in constants]
+            content = Or(elements=(content, *spelled)) if spelled else content
+            found.append(style.tag(name, content, label=ARGUMENT + name, is_text=False))
         if not found:
             return None
         return found[0] if len(found) == 1 else Or(elements=tuple(found), pointer=self._node.pointer)

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ..errors import OutputError
 from ..machine_layout import DEAD, FORK, KIND, PARENT, SWITCH, A
-from .compile import CompiledTag
+from .compiled import CompiledTag
 from .events import Event, TagBegin, TagDelta, TagEnd, TextDelta
 from .readings import Entry, Readings
 from .spec import Tag

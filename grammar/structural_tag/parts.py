@@ -40,6 +40,7 @@ class Parts:
 
     def __init__(self, root: Node, limits: Limits):
         self._limits = limits
+        self._languages: dict[tuple[str, str], Language] = {}
         self._parts: dict[str, Part] = {}
         self._schemas: list[tuple[str, Document]] = []
         self.whitespace = Whitespace.policy("bounded")
@@ -70,6 +71,12 @@ class Parts:
         return None
 
     def _language(self, node: Regex) -> Language:
+        key = (node.pattern, node.dialect)
+        if key not in self._languages:
+            self._languages[key] = self._made_language(node)
+        return self._languages[key]
+
+    def _made_language(self, node: Regex) -> Language:
         language = Language.pattern(node.pattern, node.dialect, "full", self._limits)
         if language.is_empty(self._limits):
             raise GrammarError("no text satisfies the pattern")

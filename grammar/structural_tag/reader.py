@@ -220,9 +220,10 @@ def _token(fields: _Fields) -> Node:
 
 
 def _any_text(fields: _Fields) -> Node:
-    fields.refuse("max_chars", "a bound on characters is not supported: use max_tokens, or a regex such as [^]{0,100}")
-    excludes = fields.boundaries("excludes")
-    return AnyText(excludes=excludes, max_tokens=fields.count("max_tokens"), pointer=fields.pointer)
+    excludes, tokens, chars = fields.boundaries("excludes"), fields.count("max_tokens"), fields.count("max_chars")
+    if tokens is not None and chars is not None:
+        raise GrammarError("a text is bounded in tokens or in characters, not in both", pointer=fields.at("max_chars"))
+    return AnyText(excludes=excludes, max_tokens=tokens, max_chars=chars, pointer=fields.pointer)
 
 
 def _any_tokens(fields: _Fields) -> Node:

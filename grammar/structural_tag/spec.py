@@ -51,10 +51,12 @@ class AnyText(Node):
     Attributes:
         excludes: what may not be in it.
         max_tokens: most tokens it may take, None for any number. A token counts if it has brought text and the text goes on after it.
+        max_chars: most characters it may have, None for any number; not together with `max_tokens`.
     """
 
     excludes: tuple[Boundary, ...] = ()
     max_tokens: int | None = None
+    max_chars: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,12 +194,15 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and all nodes inside it, outer ones first, in the order of the text."""
+    """The node and all nodes inside it, outer ones first, in the order of the text; one that stands at several places, at the first."""
+    seen: set[int] = set()
     stack = [node]
     while stack:
         node = stack.pop()
-        yield node
-        stack.extend(reversed(children(node)))
+        if id(node) not in seen:
+            seen.add(id(node))
+            yield node
+            stack.extend(reversed(children(node)))
 
 
 def boundaries_of(node: Node) -> Iterator[Boundary]:

@@ -36,6 +36,11 @@ def token_of(symbol: int) -> int | None:
     return symbol - _FIRST_TOKEN if symbol >= _FIRST_TOKEN else None
 
 
+def as_text(symbols: Symbols) -> str | None:
+    """Symbols as a text; None if a special token is among them."""
+    return None if any(token_of(symbol) is not None for symbol in symbols) else "".join(map(chr, symbols))
+
+
 def num_bytes(symbol: int) -> int:
     """Length of a symbol in the byte automaton."""
     if symbol >= _FIRST_TOKEN:

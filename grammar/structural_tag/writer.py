@@ -16,7 +16,8 @@ def to_json(node: Node) -> dict[str, Json]:
     if isinstance(node, Token):
         return {"type": "token", "token": node.token}
     if isinstance(node, AnyText):
-        return {"type": "any_text", "excludes": _boundaries(node.excludes), "max_tokens": node.max_tokens}
+        bounds = {"max_tokens": node.max_tokens, "max_chars": node.max_chars}
+        return {"type": "any_text", "excludes": _boundaries(node.excludes), **bounds}
     if isinstance(node, GrammarText):
         return {"type": "grammar", "grammar": node.grammar, "notation": node.notation, "start": node.start}
     if isinstance(node, Regex):
@@ -25,6 +26,9 @@ def to_json(node: Node) -> dict[str, Json]:
         options = {"whitespace": node.whitespace, "property_order": node.property_order}
         return {"type": "json_schema", "json_schema": node.json_schema, "style": node.style, **options}
     if isinstance(node, Sequence):
+        separated = _separated(node)
+        if separated is not None:
+            return separated
         return {"type": "sequence", "elements": [to_json(element) for element in node.elements]}
     if isinstance(node, Or):
         return {"type": "or", "elements": [to_json(element) for element in node.elements]}
@@ -45,6 +49,22 @@ def to_json(node: Node) -> dict[str, Json]:
         "excludes": _boundaries(node.excludes),
         "text_before": node.text_before,
     }
+
+
+def _separated(node: Sequence) -> dict[str, Json] | None:
+    """One of some tags and then any number of them after a separator, so that they are written once; None if it is something else."""
+    first, *more = node.elements
+    tags = first.elements if isinstance(first, Or) else (first,)
+    if len(more) != 1 or not isinstance(more[0], Repeat) or not all(isinstance(tag, Tag) for tag in tags):
+        return None
+    again = more[0]
+    if (again.min, again.max) != (0, None) or not isinstance(again.content, Sequence) or len(again.content.elements) != 2:
+        return None
+    separator, tag = again.content.elements
+    if not isinstance(separator, Text) or tag is not first:
+        return None
+    written = {"type": "tags_with_separator", "tags": [to_json(tag) for tag in tags], "separator": separator.value}
+    return {**written, "at_least_one": True}
 
 
 def _boundary(boundary: Boundary) -> Json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import io
 import json
 import re
@@ -17,7 +18,7 @@ from api_fakes import PlainTemplate, echoes, fails, fake_runtime, says
 from api_processes import FORMCAST, run_formcast
 
 from formcast import schemas
-from formcast.api.cli import options, schema_source
+from formcast.api.cli import interrupt, options, schema_source
 from formcast.api.cli.answer import stream_answer
 from formcast.api.cli.asker import Asker, Manner
 from formcast.api.cli.chat import Conversation
@@ -430,3 +431,17 @@ def test_models_are_listed_and_described(model: str, capsys: pytest.CaptureFixtu
     assert "llama" in capsys.readouterr().out
     assert main(["show", model, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["context_length"] == 8192
+
+
+def test_a_ctrl_c_that_compiled_code_drops_is_heeded(monkeypatch: pytest.MonkeyPatch):
+    """The exception is raised inside a callback of C code, which can only report it."""
+    ignored: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    callback = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt), interrupt.heeded():
+        callback()
+        interrupt.check()
+    assert ignored == []
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with interrupt.heeded():
+        interrupt.check()

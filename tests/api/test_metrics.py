@@ -67,7 +67,7 @@ def test_what_the_engine_counts():
 
 
 def test_what_grammars_cost():
-    stats = CompilerStats(hits=3, misses=2, failures=1, seconds=0.5, live=2, num_bytes=4096, mask_bytes=1024)
+    stats = CompilerStats(hits=3, misses=2, failures=1, cancelled=4, seconds=0.5, live=2, num_bytes=4096, mask_bytes=1024)
     runtime = fake_runtime(echoes)
     object.__setattr__(runtime, "compiler_stats", lambda: stats)
     found = scrape(client(runtime))
@@ -75,6 +75,7 @@ def test_what_grammars_cost():
     assert found[("formcast:grammar_cache_hits_total",)] == 3
     assert found[("formcast:grammar_cache_misses_total",)] == 2
     assert found[("formcast:grammar_failures_total",)] == 1
+    assert found[("formcast:grammar_cancelled_total",)] == 4
     assert found[("formcast:grammar_cache_bytes",)] == 4096
 
 
@@ -159,9 +160,8 @@ def test_a_real_server_counts(server: Server):
 def known_names() -> set[str]:
     """All metrics, histograms by their bare name."""
     runtime = fake_runtime(says("ab"))
-    object.__setattr__(
-        runtime, "compiler_stats", lambda: CompilerStats(hits=0, misses=0, failures=0, seconds=0, live=0, num_bytes=0, mask_bytes=0)
-    )
+    stats = CompilerStats(hits=0, misses=0, failures=0, cancelled=0, seconds=0, live=0, num_bytes=0, mask_bytes=0)
+    object.__setattr__(runtime, "compiler_stats", lambda: stats)
     api = client(runtime)
     api.post(CHAT, json=HELLO)
     api.post(CHAT, json=HELLO | {"zzz": 1})

@@ -253,6 +253,13 @@ def test_a_body_that_never_ends_is_a_408(impatient: Server):
         assert b" 408 " in connection.makefile("rb").readline()
 
 
+def test_a_schema_that_takes_too_long_to_read_is_given_up():
+    schema = {"oneOf": [{"properties": {f"p{i}": {"type": "integer"}}, "required": [f"p{i}"]} for i in range(2000)]}
+    form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    answer = client(request_timeout_s=0.05).post(CHAT, json=HELLO | {"response_format": form})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (504, "deadline_exceeded")
+
+
 @pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_that_takes_too_long_is_ended(stream: bool):
     runtime = fake_runtime(hangs("a" if stream else ""))

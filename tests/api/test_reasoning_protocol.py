@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +18,7 @@ from formcast.api.llm import LLM
 from formcast.api.runtime import Runtime
 from formcast.api.server.app import create_app
 from formcast.api.server.settings import ServerSettings
-from formcast.engine.request import SamplingParams
+from formcast.engine.request import Request, RequestOutput, SamplingParams, TokenLogprob
 
 CHAT, RESPONSES, OLLAMA = "/v1/chat/completions", "/v1/responses", "/api/chat"
 TALK: list[dict[str, Any]] = [{"role": "user", "content": "hello"}]
@@ -207,6 +209,34 @@ def test_choices_of_a_response(choice: Any, good: str, bad: str):
     assert grammar.accepts(good) and grammar.accepts(f"<think>a</think>{good}") and not grammar.accepts(bad)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("per_output", [1, 5, 1000])
+def test_the_tokens_of_the_content_have_log_probabilities(stream: bool, per_output: int):
+    whole = f"<think>\nYes?\n</think>\n\nYes, é.\n{CALL}"
+
+    def script(request: Request) -> Iterator[RequestOutput]:
+        tokens = [TokenLogprob(token_id=byte, logprob=-0.5) for byte in whole.encode()] + [TokenLogprob(token_id=256, logprob=-0.25)]
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        for at in range(0, len(tokens), per_output):
+            some = tuple(tokens[at : at + per_output])
+            ids = tuple(entry.token_id for entry in some)
+            text = decoder.decode(bytes(token for token in ids if token < 256))
+            yield RequestOutput(request_id=request.request_id, new_token_ids=ids, text=text, logprobs=some)
+        yield RequestOutput(request_id=request.request_id, finish_reason="stop")
+
+    runtime = fake_runtime(script, max_model_len=4096, chat_template=Thinking())
+    more = {"top_logprobs": 1, "include": ["message.output_text.logprobs"]}
+    answer = post(runtime, RESPONSES, {"input": "x", "tools": [TOOL], "stream": stream, **more})
+    assert answer.status_code == 200, answer.text
+    response = events(answer.text)[-1]["response"] if stream else answer.json()
+    thought, message, call = response["output"]
+    (part,) = message["content"]
+    assert (thought["content"][0]["text"], part["text"], call["name"]) == ("Yes?", "Yes, é.", "stop")
+    assert bytes(byte for entry in part["logprobs"] for byte in entry["bytes"]).decode().startswith("Yes, é.")
+    assert {entry["logprob"] for entry in part["logprobs"]} == {-0.5}
+    assert len(part["logprobs"]) == len("Yes, é.".encode())
+
+
 @pytest.mark.parametrize(
     ("given", "param"),
     [
@@ -214,7 +244,6 @@ def test_choices_of_a_response(choice: Any, good: str, bad: str):
         ({"tools": [{"type": "web_search"}]}, "tools[0].type"),
         ({"tools": [TOOL], "tool_choice": {"type": "function", "name": "go"}}, "tool_choice"),
         ({"tools": [TOOL | {"parameters": {"type": "objekt"}}]}, "tools[0].parameters"),
-        ({"tools": [TOOL], "top_logprobs": 1}, "top_logprobs"),
         ({"input": [{"type": "function_call_output", "output": "x"}]}, "input[0].call_id"),
         ({"input": [{"type": "reasoning", "summary": [], "encrypted_content": "x"}]}, "input[0].encrypted_content"),
     ],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
+import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any, Literal
@@ -53,6 +55,10 @@ def schema_format(schema: Any, *, strict: bool = True) -> Any:
 def test_it_says_where_it_is_and_how_to_ask(server: Server):
     assert server.url.startswith("http://127.0.0.1:")
     assert not [line for line in server.lines if "Traceback" in line]
+    assert server.process.stderr is not None
+    command = server.process.stderr.readline()
+    done = subprocess.run(["bash", "-c", command], env={**os.environ, "FORMCAST_API_KEY": API_KEY}, capture_output=True, check=True, timeout=120)
+    assert json.loads(done.stdout)["usage"]["completion_tokens"] > 0
 
 
 def test_a_plain_answer(client: openai.OpenAI):

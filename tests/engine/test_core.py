@@ -127,6 +127,16 @@ def test_a_request_waits_for_its_grammar_and_nobody_else_does():
     assert answers["free"].token_ids == EXPECTED[1]
 
 
+def test_a_grammar_that_nobody_waits_for_any_more_is_cancelled():
+    compiler = FakeCompiler()
+    core = tiny_core(compiler)
+    core.add(greedy("gone", b"x", grammar="slow grammar"))
+    core.add(greedy("free", b"x"))
+    core.abort("gone")
+    assert [future.cancelled() for future in compiler.waiting["slow grammar"]] == [True]
+    assert set(drain(core)) == {"free"}
+
+
 def test_a_step_sleeps_while_only_grammars_are_awaited():
     compiler = FakeCompiler()
     core = tiny_core(compiler)

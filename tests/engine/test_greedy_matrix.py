@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
 from typing import Any
 
 import pytest
-from engine_fakes import EOS, NUM_TOKENS, FakeCompiler, drain, greedy, tiny_core
+from engine_fakes import EOS, NUM_TOKENS, FakeCompiler, FakeModel, drain, greedy, tiny_core, tiny_llama
 
-from formcast.engine.config import SpeculativeConfig
+from formcast.engine.config import Quantization, SpeculativeConfig
+from formcast.engine.models.fusion.passes import fuse
 from formcast.fsm_cache.compiler import FsmCompiler
 from formcast.fsm_cache.vocabulary import Vocabulary
 from formcast.grammar import Grammar
@@ -60,42 +61,61 @@ def seen(answers) -> dict:
 
 
 @cache
-def plain() -> dict:
+def model(quantization: Quantization | None) -> FakeModel:
+    """Plain modules for None, else fused ones, with weights as they are ("none") or in 8 bits."""
+    module = tiny_llama()
+    if quantization is not None:
+        assert fuse(module, quantization=quantization) == 2
+    return FakeModel(module=module)
+
+
+@cache
+def plain(quantization: Quantization | None) -> dict:
     """Each request alone and whole, one token a step."""
-    core = tiny_core(compiler(), enable_prefix_caching=False, max_num_batched_tokens=512, draft_from_grammar=False)
+    core = tiny_core(
+        compiler(), model(quantization), enable_prefix_caching=False, max_num_batched_tokens=512, draft_from_grammar=False
+    )  # fmt: skip
     answers = {}
     for request in requests():
         answers |= drain(core, [request])
     return seen(answers)
 
 
-SWITCHES = {
-    "cache": {"enable_prefix_caching": (False, True)},
-    "chunks": {"max_num_batched_tokens": (512, 9)},
-    "lookup": {"speculative": (None, SpeculativeConfig(prompt_lookup_min=1))},
-    "grammar": {"draft_from_grammar": (False, True)},
-    "batch": {"max_num_seqs": (1, 8)},
-    "overlap": {"async_scheduling": (False, True)},
+WAYS: dict[str, dict[str, Any]] = {
+    "cache": {"enable_prefix_caching": True},
+    "chunks": {"max_num_batched_tokens": 9},
+    "lookup": {"speculative": SpeculativeConfig(prompt_lookup_min=1)},
+    "grammar": {"draft_from_grammar": True},
+    "batch": {"max_num_seqs": 8},
+    "overlap": {"async_scheduling": True},
 }
+WITHOUT = {
+    "enable_prefix_caching": False, "max_num_batched_tokens": 512, "draft_from_grammar": False, "max_num_seqs": 1, "async_scheduling": False,
+}  # fmt: skip
 
 
 def combinations() -> Iterator[Any]:
-    """All settings of the switches. A quarter of them meets each pair of settings; the others are slow."""
-    for on in product((0, 1), repeat=len(SWITCHES)):
-        settings = {name: values[turned] for switch, turned in zip(SWITCHES.values(), on, strict=True) for name, values in switch.items()}
-        is_telling = (on[0] ^ on[1] ^ on[2] ^ on[3]) == (on[2] ^ on[3] ^ on[4] ^ on[5]) == 0
-        name = " ".join(switch for switch, turned in zip(SWITCHES, on, strict=True) if turned) or "plain"
-        yield pytest.param(settings, id=name, marks=[] if is_telling else [pytest.mark.slow])
+    """All of them. For every day are a quarter, in which any three ways meet in all their combinations, and for int8 each way by itself."""
+    for quantization in (None, "none", "int8"):
+        for chosen in itertools.product((False, True), repeat=len(WAYS)):
+            a, b, c, d, e, f = chosen
+            for_every_day = {None: (e, f) == (a ^ b ^ c, b ^ c ^ d), "none": False, "int8": sum(chosen) in (1, len(WAYS))}
+            ways = [way for way, is_chosen in zip(WAYS, chosen, strict=True) if is_chosen]
+            marks = () if for_every_day[quantization] else pytest.mark.slow
+            yield pytest.param(quantization, ways, id=" ".join([quantization or "plain", *ways]), marks=marks)
 
 
-@pytest.mark.parametrize("settings", list(combinations()))
-def test_answers_are_those_of_plain_decoding(settings: dict[str, Any]):
-    core = tiny_core(compiler(), **settings)
-    assert seen(drain(core, requests())) == plain()
+@pytest.mark.parametrize(("quantization", "ways"), list(combinations()))
+def test_answers_are_those_of_plain_decoding(quantization, ways):
+    settings = dict(WITHOUT)
+    for way in ways:
+        settings |= WAYS[way]
+    core = tiny_core(compiler(), model(quantization), **settings)
+    assert seen(drain(core, requests())) == plain(quantization)
     stats = core.stats
-    assert stats.num_generated_tokens == sum(len(tokens) for tokens, *_ in plain().values())
+    assert stats.num_generated_tokens == sum(len(tokens) for tokens, *_ in plain(quantization).values())
     assert stats.num_failed == 0 and 0 <= stats.num_forced_tokens <= stats.num_accepted_tokens <= stats.num_draft_tokens
-    assert (stats.num_accepted_tokens > 0) == (settings["draft_from_grammar"] or settings["speculative"] is not None)
+    assert (stats.num_accepted_tokens > 0) == bool({"lookup", "grammar"} & set(ways))
 
 
 def test_drafts_save_steps():

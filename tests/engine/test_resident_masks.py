@@ -29,6 +29,7 @@ GRAMMARS = (
     Grammar.json_schema({"type": "array", "items": {"type": "integer", "minimum": -20, "maximum": 2000}, "maxItems": 6}),
     None,
     Grammar.regex("(ab|c[^c]*c|é)*!"),
+    Grammar.structural_tag({"type": "triggered_tags", "triggers": ["<"], "tags": [{"begin": "<a", "content": {"type": "regex", "pattern": "[x-z]{3}"}, "end": ">"}]}),
     None,
 )
 CPU = torch.device("cpu")
@@ -144,3 +145,12 @@ def test_an_engine_answers_the_same_with_resident_masks(async_scheduling: bool, 
         return {request_id: answer.token_ids for request_id, answer in found.items()}
 
     assert answers(True) == answers(False)
+
+
+def test_many_waiting_grammars_take_no_room_before_their_turn() -> None:
+    pool = MaskPool(VOCAB.row_words, max_bytes=0, min_rows=12)
+    constraints = [ResidentConstraint(_automaton(Grammar.choice([f"{number}a", "b"])), MaskMeter(), pool) for number in range(60)]
+    assert pool.num_states == 0
+    for constraint in constraints:
+        pool.tick()
+        assert constraint.allowed(0).state is not None

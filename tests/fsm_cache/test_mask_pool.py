@@ -19,6 +19,9 @@ GRAMMARS = (
     Grammar.json_schema({"type": "array", "items": {"type": "string", "maxLength": 4}}),
     Grammar.json_schema({"type": "object", "properties": {"name": {"type": "string", "pattern": "^a[b-z ]*c$"}, "id": {"type": "integer"}}}),
     Grammar.regex("(ab|é)*12?"),
+    Grammar.structural_tag(
+        {"type": "triggered_tags", "triggers": ["<"], "tags": [{"begin": "<a", "content": {"type": "json_schema", "json_schema": True}, "end": ">"}]}
+    ),
 )
 
 
@@ -95,15 +98,17 @@ def test_loops_are_tokens_that_lead_back(grammar: Grammar) -> None:
                 break
 
 
-def test_any_string_loops_over_most_of_the_vocabulary() -> None:
-    cursor = compile_grammar(Grammar.json_schema({"type": "string"}), VOCAB).cursor()
-    assert cursor.advance(VOCAB.token_bytes.index(b'"'))
+@pytest.mark.parametrize(("grammar", "begin"), [(Grammar.json_schema({"type": "string"}), b'"'), (GRAMMARS[-1], b" the")], ids=["string", "free text"])
+def test_text_loops_over_most_of_the_vocabulary(grammar: Grammar, begin: bytes) -> None:
+    cursor = compile_grammar(grammar, VOCAB).cursor()
+    assert cursor.advance(VOCAB.token_bytes.index(begin))
     loop = cursor.fsm.loop(cursor.state)
     assert loop is not None
     looping = bits(loop.row(VOCAB.row_words), VOCAB.vocab_size)
     spelt = {VOCAB.token_bytes[token] for token in looping}
     assert {b"a", b" the", "é".encode(), "日本".encode(), "😀".encode()} <= spelt
-    assert not spelt & {b'"', b"\\n", b"\xff", "é".encode()[:1], b"\n"}
+    assert not spelt & {b"\xff", "é".encode()[:1]}
+    assert spelt.isdisjoint({b'"', b"\\n", b"\n"}) if begin == b'"' else b"<" not in spelt
 
 
 def test_states_of_a_dropped_grammar_are_freed() -> None:

@@ -55,6 +55,7 @@ BATCHES = {
     "short chunks": [(0, 15), (3, 2), (31, 5)],
     "fresh prompts": [(0, 16), (0, 40)],
     "mixed": [(50, 1), (7, 3), (0, 33), (20, 30)],
+    "long and short": [(5, 1), (63, 1), (64, 2), (190, 3), (10, 20)],
 }
 SHAPES = [
     {"heads": 6, "kv_heads": 2, "dim": 8},

@@ -157,13 +157,22 @@ class FakeCompiler:
             vocab_size=NUM_TOKENS, eos_token_ids=frozenset({EOS}), token_bytes=tuple(tokens + [None] * (NUM_TOKENS - 256))
         )
         self.futures: dict[Any, Future[Any]] = {}
+        self.waiting: dict[Any, list[Future[Any]]] = {}  # of those who asked
 
     def submit(self, grammar: Any) -> Future[Any]:
-        if not isinstance(grammar, Script):
-            return self.futures.setdefault(grammar, Future())
         future: Future[Any] = Future()
-        future.set_result(grammar)
+        if isinstance(grammar, Script):
+            future.set_result(grammar)
+        else:
+            self.waiting.setdefault(grammar, []).append(future)
+            self.futures.setdefault(grammar, Future()).add_done_callback(lambda made: _pass_on(made, future))
         return future
+
+
+def _pass_on(made: Future[Any], future: Future[Any]) -> None:
+    if future.set_running_or_notify_cancel():
+        error = made.exception()
+        future.set_result(made.result()) if error is None else future.set_exception(error)
 
 
 def mask_of(token_ids: Iterable[int], num_tokens: int = NUM_TOKENS) -> np.ndarray:

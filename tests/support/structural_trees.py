@@ -33,7 +33,8 @@ def random_tree(rng: random.Random, depth: int = 3) -> Json:
     if kind == "grammar":
         return {"type": kind, "grammar": 'root ::= "(" root ")" | "a" | "b" root'}
     if kind == "any_text":
-        return {"type": kind, "excludes": rng.sample(("<b", "ab", "aa"), rng.randrange(2))}
+        bound = {"max_chars": rng.randrange(4)} if rng.random() < 0.3 else {}
+        return {"type": kind, "excludes": rng.sample(("<b", "ab", "aa"), rng.randrange(2)), **bound}
     if kind == "triggered_tags":
         tags = [random_tag(rng, depth) for _ in range(rng.randint(1, 3))]
         triggers = {tag["begin"][: rng.randint(1, len(tag["begin"]))] for tag in tags}
@@ -76,7 +77,7 @@ class Recogniser:
         """Places after a node that begins `at`, and after the end of the tag whose last part it is."""
         kind = node["type"]
         if kind == "any_text":
-            return self._free(at, [], {}, node.get("excludes", []), ends, set(), may_end=True)
+            return self._free(at, [], {}, node.get("excludes", []), ends, set(), may_end=True, most=node.get("max_chars"))
         if kind == "triggered_tags":
             return self._triggered(node, at, ends)
         if kind == "sequence":
@@ -149,7 +150,16 @@ class Recogniser:
         return found
 
     def _free(
-        self, at: int, triggers: list[str], node: Json, excludes: list[str], ends: list[str] | None, tags: set[int], *, may_end: bool
+        self,
+        at: int,
+        triggers: list[str],
+        node: Json,
+        excludes: list[str],
+        ends: list[str] | None,
+        tags: set[int],
+        *,
+        may_end: bool,
+        most: int | None = None,
     ) -> set[int]:
         """Places after free text and the end around it; places after the tags that its triggers begin are added to `tags`."""
         exits = ends if may_end and ends is not None and "" not in ends else []
@@ -160,13 +170,14 @@ class Recogniser:
             if watched:
                 longest = max(watched, key=len)
                 if longest in exits:
-                    found.add(place)
+                    if most is None or place - len(longest) - at <= most:
+                        found.add(place)
                 elif longest in triggers:
                     for tag in node["tags"]:
                         if tag["begin"].startswith(longest):
                             tags |= self._plain(tag, place - len(longest))
                 return found
-            if may_end and not exits:
+            if may_end and not exits and (most is None or place - at <= most):
                 found |= self._close({place}, ends)
             if place == len(self._text):
                 return found

@@ -76,7 +76,7 @@ class AttentionBatch:
         positions: [T] int32, the position of each row in its sequence.
         spans: the same by sequence, as plain ints; they cover the rows in order.
         masks: additive masks by span and window, kept so that all layers of a step share them.
-        tiles: likewise, how the rows are divided among the programs of a GPU, by the most rows of each.
+        tiles: likewise, how the rows from one on are divided among the programs of a GPU, by that row and the most rows of each.
     """
 
     block_tables: torch.Tensor
@@ -84,7 +84,7 @@ class AttentionBatch:
     positions: torch.Tensor
     spans: tuple[Span, ...]
     masks: dict[tuple[Span, int], torch.Tensor] = field(default_factory=dict)
-    tiles: dict[int, torch.Tensor] = field(default_factory=dict)
+    tiles: dict[tuple[int, int], torch.Tensor] = field(default_factory=dict)
 
     @cached_property
     def num_scores(self) -> int:

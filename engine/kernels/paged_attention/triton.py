@@ -2,6 +2,10 @@
 
 A program takes a tile of rows of one sequence with all query heads that share a key head, so each key is read once for all of them, and
 walks over the keys with a running softmax (T. Dao et al., "FlashAttention", 2022; W. Kwon et al., "PagedAttention", 2023).
+
+Where a sequence has few rows, its keys are divided among programs, and what they found is combined by a second kernel ("Flash-Decoding",
+2023): a few long sequences would leave most of a GPU idle otherwise. The parts are equally long whatever else is in the batch, so that a
+row's result does not depend on its neighbours.
 """
 
 # pyright: reportCallIssue=false, reportArgumentType=false, reportOperatorIssue=false, reportIndexIssue=false
@@ -9,6 +13,7 @@ walks over the keys with a running softmax (T. Dao et al., "FlashAttention", 202
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import NamedTuple
 
 import torch
@@ -16,12 +21,14 @@ import triton
 import triton.language as tl
 from triton.runtime.interpreter import InterpretedFunction
 
-from .layout import AttentionBatch, AttentionScale, LayerCache
+from .layout import AttentionBatch, AttentionScale, LayerCache, Span
 
 _LEAST_DOT = 16
 """Smallest side of a matrix that the tensor cores multiply."""
 _LONG = 16
-"""Rows of a sequence from which tiles are large."""
+"""Rows of a sequence from which tiles are large, and keys are not divided."""
+SPLIT_KEYS = 512
+"""Keys of one part of a sequence with few rows."""
 
 
 class TileShape(NamedTuple):
@@ -49,7 +56,7 @@ class TileShape(NamedTuple):
         return TileShape(
             rows=max(1, pairs // groups),
             groups=max(groups, pairs // max(1, pairs // groups)),
-            keys=64 if widest <= 64 else 32 if widest <= 128 else 16,
+            keys=64 if widest <= 64 else 32 if widest <= 128 and longest >= _LONG else 16,
             key_dim=max(_LEAST_DOT, triton.next_power_of_2(key_dim)),
             value_dim=max(_LEAST_DOT, triton.next_power_of_2(value_dim)),
         )
@@ -62,14 +69,18 @@ class TileShape(NamedTuple):
 
 @triton.jit
 def attend_kernel(
-    queries_ptr, keys_ptr, values_ptr, out_ptr, tables_ptr, tile_sequences_ptr, tile_rows_ptr, tile_stops_ptr, positions_ptr,
-    query_row_stride, query_head_stride, table_stride, num_kv_heads, window, scaling, softcap,
+    queries_ptr, keys_ptr, values_ptr, out_ptr, partial_ptr, logs_ptr, tables_ptr, tile_sequences_ptr, tile_rows_ptr, tile_stops_ptr,
+    positions_ptr, query_row_stride, query_head_stride, table_stride, num_rows, num_kv_heads, window, scaling, softcap,
     ROWS: tl.constexpr, GROUPS: tl.constexpr, KEYS: tl.constexpr, KEY_DIM: tl.constexpr, VALUE_DIM: tl.constexpr,
     SHARERS: tl.constexpr, KEY_WIDTH: tl.constexpr, VALUE_WIDTH: tl.constexpr, BLOCK_SIZE: tl.constexpr,
-    HAS_SOFTCAP: tl.constexpr, DOT: tl.constexpr,
+    HAS_SOFTCAP: tl.constexpr, DOT: tl.constexpr, SPLIT: tl.constexpr,
 ):  # fmt: skip
-    """One tile: rows `tile_rows .. tile_stops - 1` at most, and one key head with the SHARERS query heads that use it."""
-    tile, kv_head = tl.program_id(0), tl.program_id(1)
+    """One tile: rows `tile_rows .. tile_stops - 1` at most, and one key head with the SHARERS query heads that use it.
+
+    With SPLIT > 0 it sees only SPLIT keys, a multiple of KEYS, and writes what it found to `partial` [splits, num_rows, H, Dv] and the
+    logarithms of the sums of its weights to `logs` [splits, num_rows, H]; otherwise the result to `out`.
+    """
+    tile, kv_head, split = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     first_row, stop_row = tl.load(tile_rows_ptr + tile), tl.load(tile_stops_ptr + tile)
     table = tables_ptr + tl.load(tile_sequences_ptr + tile).to(tl.int64) * table_stride
 
@@ -89,7 +100,10 @@ def attend_kernel(
     last_position = tl.max(positions)
     first_position = tl.load(positions_ptr + first_row)
     start = tl.maximum(0, first_position + 1 - window) // KEYS * KEYS
-    for first_key in range(start, last_position + 1, KEYS):
+    stop = last_position + 1
+    if SPLIT > 0:
+        start, stop = tl.maximum(start, split * SPLIT), tl.minimum(stop, (split + 1) * SPLIT)
+    for first_key in range(start, stop, KEYS):
         slots = first_key + tl.arange(0, KEYS)
         known = slots <= last_position
         blocks = tl.load(table + slots // BLOCK_SIZE, mask=known, other=0).to(tl.int64)
@@ -112,9 +126,33 @@ def attend_kernel(
         values = tl.load(values_ptr + value_at, mask=known[:, None] & (value_dims < VALUE_WIDTH)[None, :], other=0.0)
         summed = summed * shrink[:, None] + tl.dot(weights.to(DOT), values.to(DOT), input_precision="ieee")
 
-    out_at = (rows.to(tl.int64)[:, None] * (num_kv_heads * SHARERS) + heads[:, None]) * VALUE_WIDTH + value_dims[None, :]
-    result = (summed / total[:, None]).to(out_ptr.dtype.element_ty)
-    tl.store(out_ptr + out_at, result, mask=inside[:, None] & (value_dims < VALUE_WIDTH)[None, :])
+    stored = inside[:, None] & (value_dims < VALUE_WIDTH)[None, :]
+    if SPLIT > 0:
+        pair = (split.to(tl.int64) * num_rows + rows) * (num_kv_heads * SHARERS) + heads
+        found = tl.where(total > 0, total, 1.0)
+        tl.store(partial_ptr + pair[:, None] * VALUE_WIDTH + value_dims[None, :], summed / found[:, None], mask=stored)
+        tl.store(logs_ptr + pair, tl.where(total > 0, highest + tl.log(found), float("-inf")), mask=inside)
+    else:
+        pair = rows.to(tl.int64) * (num_kv_heads * SHARERS) + heads
+        result = (summed / total[:, None]).to(out_ptr.dtype.element_ty)
+        tl.store(out_ptr + pair[:, None] * VALUE_WIDTH + value_dims[None, :], result, mask=stored)
+
+
+@triton.jit
+def combine_kernel(
+    partial_ptr, logs_ptr, out_ptr, num_splits, num_pairs, SPLITS: tl.constexpr, VALUE_DIM: tl.constexpr, VALUE_WIDTH: tl.constexpr
+):
+    """One row and head: the parts of its sequence, each with the weight of its keys."""
+    pair = tl.program_id(0).to(tl.int64)
+    splits, dims = tl.arange(0, SPLITS), tl.arange(0, VALUE_DIM)
+    places = splits.to(tl.int64) * num_pairs + pair
+    logs = tl.load(logs_ptr + places, mask=splits < num_splits, other=float("-inf"))
+    # Not a number stays one: a maximum would drop it.
+    weights = tl.exp(logs - tl.max(logs, 0))
+    inside = (splits < num_splits)[:, None] & (dims < VALUE_WIDTH)[None, :]
+    parts = tl.load(partial_ptr + places[:, None] * VALUE_WIDTH + dims[None, :], mask=inside, other=0.0)
+    result = tl.sum(parts * weights[:, None], 0) / tl.sum(weights, 0)
+    tl.store(out_ptr + pair * VALUE_WIDTH + dims, result.to(out_ptr.dtype.element_ty), mask=dims < VALUE_WIDTH)
 
 
 @triton.jit
@@ -135,22 +173,54 @@ def write_kernel(
 
 def attend(queries: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scale: AttentionScale) -> torch.Tensor:
     """Attention of queries [T, H, D] over the cache -> [T, H, Dv] in the dtype of the queries."""
-    num_rows, num_heads, key_dim = queries.shape
-    _, num_kv_heads, block_size, value_dim = cache.values.shape
     queries = queries if queries.stride(2) == 1 else queries.contiguous()
-    out = torch.empty(num_rows, num_heads, value_dim, dtype=queries.dtype, device=queries.device)
+    out = torch.empty(*queries.shape[:2], cache.values.shape[3], dtype=queries.dtype, device=queries.device)
+    stored = queries.to(cache.keys.dtype)
+    num_short = bisect_left(batch.spans, _LONG, key=lambda span: span.num_rows)  # they are ordered by length
+    short, long = batch.spans[:num_short], batch.spans[num_short:]
+    if short:
+        num_splits = triton.cdiv(max(span.num_keys for span in short), SPLIT_KEYS)
+        _attend(stored, out, cache, batch, scale, short, num_splits)
+    if long:
+        _attend(stored, out, cache, batch, scale, long, 1)
+    return out
+
+
+def _attend(
+    queries: torch.Tensor,
+    out: torch.Tensor,
+    cache: LayerCache,
+    batch: AttentionBatch,
+    scale: AttentionScale,
+    spans: tuple[Span, ...],
+    num_splits: int,
+) -> None:
+    """Attention of the rows of some spans, which stand one behind the other."""
+    _, num_heads, key_dim = queries.shape
+    _, num_kv_heads, block_size, value_dim = cache.values.shape
     groups = num_heads // num_kv_heads
-    shape = TileShape.of(batch.spans[-1].num_rows, groups, key_dim, value_dim)
-    tiles = _tiles(batch, shape.rows)
-    attend_kernel[(tiles.shape[1], num_kv_heads)](
-        queries.to(cache.keys.dtype), cache.keys, cache.values, out, batch.block_tables, tiles[0], tiles[1], tiles[2], batch.positions,
-        queries.stride(0), queries.stride(1), batch.block_tables.stride(0), num_kv_heads,
+    shape = TileShape.of(spans[-1].num_rows, groups, key_dim, value_dim)
+    tiles = _tiles(batch, spans, shape.rows)
+    num_rows = spans[-1].row_stop
+    partial = logs = out
+    if num_splits > 1:
+        partial = torch.empty(num_splits, num_rows, num_heads, value_dim, dtype=torch.float32, device=out.device)
+        logs = torch.empty(num_splits, num_rows, num_heads, dtype=torch.float32, device=out.device)
+    attend_kernel[(tiles.shape[1], num_kv_heads, num_splits)](
+        queries, cache.keys, cache.values, out, partial, logs, batch.block_tables, tiles[0], tiles[1], tiles[2], batch.positions,
+        queries.stride(0), queries.stride(1), batch.block_tables.stride(0), num_rows, num_kv_heads,
         scale.window, scale.scaling, scale.softcap or 1.0,
         ROWS=shape.rows, GROUPS=shape.groups, KEYS=shape.keys, KEY_DIM=shape.key_dim, VALUE_DIM=shape.value_dim,
         SHARERS=groups, KEY_WIDTH=key_dim, VALUE_WIDTH=value_dim, BLOCK_SIZE=block_size,
-        HAS_SOFTCAP=scale.softcap is not None, DOT=_dot_type(cache.keys.dtype), num_warps=shape.num_warps,
+        HAS_SOFTCAP=scale.softcap is not None, DOT=_dot_type(cache.keys.dtype), SPLIT=SPLIT_KEYS if num_splits > 1 else 0,
+        num_warps=shape.num_warps,
     )  # fmt: skip
-    return out
+    if num_splits > 1:
+        # Spans with few rows are the first of a batch.
+        combine_kernel[(num_rows * num_heads,)](
+            partial, logs, out, num_splits, num_rows * num_heads,
+            SPLITS=triton.next_power_of_2(num_splits), VALUE_DIM=shape.value_dim, VALUE_WIDTH=value_dim, num_warps=4,
+        )  # fmt: skip
 
 
 def _dot_type(stored: torch.dtype) -> tl.dtype:
@@ -172,13 +242,14 @@ def write(keys: torch.Tensor, values: torch.Tensor, cache: LayerCache, batch: At
         )  # fmt: skip
 
 
-def _tiles(batch: AttentionBatch, num_rows: int) -> torch.Tensor:
+def _tiles(batch: AttentionBatch, spans: tuple[Span, ...], num_rows: int) -> torch.Tensor:
     """Sequence, first row and end of each tile of at most so many rows: [3, N] int32, the same for all layers of a step."""
-    tiles = batch.tiles.get(num_rows)
+    key = (spans[0].row_start, num_rows)
+    tiles = batch.tiles.get(key)
     if tiles is None:
-        cut = [(span.sequence, row, span.row_stop) for span in batch.spans for row in range(span.row_start, span.row_stop, num_rows)]
+        cut = [(span.sequence, row, span.row_stop) for span in spans for row in range(span.row_start, span.row_stop, num_rows)]
         # The end of a tile is that of its sequence at the latest.
         columns = [(sequence, row, min(row + num_rows, stop)) for sequence, row, stop in cut]
         tiles = torch.tensor(columns, dtype=torch.int32).t().contiguous().to(batch.positions.device)
-        batch.tiles[num_rows] = tiles
+        batch.tiles[key] = tiles
     return tiles

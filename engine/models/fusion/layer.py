@@ -56,6 +56,10 @@ class FusedDecoderLayer(torch.nn.Module):
         layer: its number in the cache.
         scale: how it attends.
         linear: makes a module of rows [T, K] -> [T, N], both float32, from weights.
+
+    Attributes:
+        is_last: whether nothing comes after it that looks at rows which don't sample, so that it computes no more than their keys and
+            values. Their hidden states are 0 then.
     """
 
     def __init__(
@@ -71,6 +75,7 @@ class FusedDecoderLayer(torch.nn.Module):
         self._design = design
         self._layer = layer
         self._scale = scale
+        self.is_last = False
         self.qkv = linear(weights.qkv)
         self.out = linear(weights.out)
         self.gate_up = linear(weights.gate_up)
@@ -93,10 +98,21 @@ class FusedDecoderLayer(torch.nn.Module):
         heads = self.qkv(norm(rows, design.norm_input))
         cos, sin = (table[0].float().contiguous() for table in position_embeddings)
         rotate(heads, design.heads, cos, sin, design.head_norms)
-        attended = self.out(self._attend(heads))
-        inner = self.gate_up(add_and_norm(rows, attended, design.norm_attention, design.norm_middle))
+        attended = self._attend(heads)
+        kept = current_step().sample_rows if self.is_last else None
+        if kept is None or 2 * len(kept) > len(rows):
+            return self._feed_forward(rows, attended).to(hidden_states.dtype).unsqueeze(0)
+        out = torch.zeros_like(hidden_states)
+        if len(kept):
+            out[0, kept] = self._feed_forward(rows[kept], attended[kept]).to(hidden_states.dtype)
+        return out
+
+    def _feed_forward(self, rows: torch.Tensor, attended: torch.Tensor) -> torch.Tensor:
+        """What the layer makes of rows [T, C], which are changed, and what they attended to: [T, H * D] -> [T, C]"""
+        design = self._design
+        inner = self.gate_up(add_and_norm(rows, self.out(attended), design.norm_attention, design.norm_middle))
         add(rows, self.down(gate(inner, design.activation)), design.norm_feed_forward)
-        return rows.to(hidden_states.dtype).unsqueeze(0)
+        return rows
 
     def _attend(self, rows: torch.Tensor) -> torch.Tensor:
         """Merged heads [T, (H + 2 * Hkv) * D] -> [T, H * D]"""

@@ -50,6 +50,9 @@ def fuse(module: torch.nn.Module, *, quantization: Quantization = "none", must_q
     if quantization != "none" and must_quantise and (num_fused == 0 or num_fused < len(places)):
         raise UnsupportedModel(f"{quantization}: the layers of {type(module).__name__} cannot be quantised on this device")
     if num_fused:
+        last = places[-1].layer
+        if isinstance(last, FusedDecoderLayer) and all(place.layers is places[-1].layers for place in places):
+            last.is_last = True
         _fuse_head(module, quantization)
     return num_fused
 
@@ -84,6 +87,8 @@ class _Trace:
 
 class _TracedStep:
     """Attention among a few tokens, without a cache, that notes who attends how."""
+
+    sample_rows = None
 
     def __init__(self) -> None:
         self.calls: list[tuple[int, AttentionScale]] = []

@@ -20,7 +20,8 @@ from formcast.api.constraints import Constraint, of_schema
 from formcast.api.tools.formats import FORMATS, format_named, format_of_template
 from formcast.api.tools.names import ALIASES, FORMAT_NAMES
 from formcast.api.tools.tool import Tool, ToolChoice, ToolError
-from formcast.grammar.structural_tag import Token
+from formcast.grammar.structural_tag import Token, to_json
+from formcast.grammar.structural_tag.reader import read_tree
 from formcast.grammar.structural_tag.spec import boundaries_of, walk
 
 # formats that write each argument apart: only those that a tool declares
@@ -379,6 +380,13 @@ def test_names_are_those_of_formats():
     assert format_named("mistral", "[TOOL_CALLS]{{ name }}[ARGS]").name == "mistral_v13"
     with pytest.raises(ToolError, match="no tool call format 'qwem'"):
         format_named("qwem")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_trees_are_written_and_read_back(name: str):
+    for choice in (AUTO, REQUIRED):
+        written = to_json(FORMATS[name].tree(TOOLS, choice))
+        assert to_json(read_tree(written)) == written
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -10,7 +10,7 @@ from formcast.engine.kernels.fsm_step import FREE, UNKNOWN, FsmTables, fsm_step,
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 def test_the_cpu_kernel_agrees_with_the_reference(sizes):
     for seed in range(20):
-        states, tokens, tables = random_case(*sizes, seed)
+        states, tokens, tables = random_case(*sizes, seed=seed)
         expected, actual = reference.fsm_step(states, tokens, tables), fsm_step(states, tokens, tables)
         assert actual.states.tolist() == expected.states.tolist()
         assert actual.mask_rows.tolist() == expected.mask_rows.tolist()
@@ -30,7 +30,7 @@ def test_loops_come_first_then_known_transitions_and_all_else_is_a_fault():
 
 
 def test_wrong_shapes_and_types_are_caught():
-    states, tokens, tables = random_case(*SIZES[1], 0)
+    states, tokens, tables = random_case(*SIZES[1], seed=0)
     with pytest.raises(AssertionError):
         fsm_step(states.long(), tokens, tables)
     with pytest.raises(AssertionError):

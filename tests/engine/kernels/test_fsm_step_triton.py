@@ -15,7 +15,7 @@ from formcast.engine.kernels.fsm_step import FsmStep, reference, triton
 
 for sizes in SIZES:
     for seed in range(3):
-        states, tokens, tables = random_case(*sizes, seed)
+        states, tokens, tables = random_case(*sizes, seed=seed)
         step = FsmStep(states=torch.empty_like(states), mask_rows=torch.empty_like(states))
         triton.fsm_step(states, tokens, tables, step)
         expected = reference.fsm_step(states, tokens, tables)
@@ -41,5 +41,6 @@ def test_the_kernel_agrees_with_the_reference_in_the_interpreter():
     run_python(_INTERPRET, TRITON_INTERPRET="1")
 
 
+@pytest.mark.slow
 def test_the_kernel_compiles_for_gpus_without_spilling():
     run_python(_COMPILE)

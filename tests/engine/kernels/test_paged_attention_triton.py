@@ -19,6 +19,7 @@ import torch
 from attention_cases import BATCHES, SCALES, SHAPES, case
 from formcast.engine.kernels.paged_attention import reference, triton
 
+triton.SPLIT_KEYS = 64  # parts of short sequences; those of real ones would take the interpreter minutes
 dtype = getattr(torch, sys.argv[1])
 tolerance = {torch.float32: 2e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}[dtype]
 cases = list(itertools.product(BATCHES.values(), SHAPES, SCALES))
@@ -42,7 +43,7 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from formcast.engine.kernels.paged_attention.triton import TileShape, attend_kernel, write_kernel
+from formcast.engine.kernels.paged_attention.triton import TileShape, attend_kernel, combine_kernel, write_kernel
 
 SHARED_BYTES = {80: 163 * 1024, 90: 227 * 1024}
 cuobjdump = pathlib.Path(triton.__file__).parent / "backends/nvidia/bin/cuobjdump"
@@ -53,7 +54,8 @@ def check(kernel, stored, floats, constants, capability, num_warps):
             return "constexpr"
         if not name.endswith("_ptr"):
             return "fp32" if name in floats else "i32"
-        return f"*{stored}" if name.removesuffix("_ptr") in {"queries", "keys", "values", "out", "new", "cache"} else "*i32"
+        name = name.removesuffix("_ptr")
+        return "*fp32" if name in {"partial", "logs"} else "*i32" if "_" in name or name in {"tables", "positions"} else f"*{stored}"
 
     source = ASTSource(kernel, {name: kind(name) for name in kernel.arg_names}, constants)
     compiled = triton.compile(source, target=GPUTarget("cuda", capability, 32), options={"num_warps": num_warps})
@@ -72,7 +74,10 @@ for capability, stored, (longest, groups, dim) in itertools.product(
     constants = {name.upper(): value for name, value in shape._asdict().items()}
     constants |= {"SHARERS": groups, "KEY_WIDTH": dim, "VALUE_WIDTH": dim, "BLOCK_SIZE": 16}
     constants |= {"HAS_SOFTCAP": dim == 256, "DOT": {"bf16": tl.bfloat16, "fp16": tl.float16}[stored]}
-    check(attend_kernel, stored, {"scaling", "softcap"}, constants, capability, shape.num_warps)
+    for split in (0, 512) if longest == 1 else (0,):
+        check(attend_kernel, stored, {"scaling", "softcap"}, constants | {"SPLIT": split}, capability, shape.num_warps)
+    for splits in (2, 64):
+        check(combine_kernel, stored, set(), {"SPLITS": splits, "VALUE_DIM": dim, "VALUE_WIDTH": dim}, capability, 4)
 check(write_kernel, "bf16", set(), {"DIM": 128}, 90, 1)
 """
 

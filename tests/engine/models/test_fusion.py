@@ -110,6 +110,28 @@ def test_logits_equal_those_of_the_unfused_module(config):
         torch.testing.assert_close(actual, wanted, atol=1e-4, rtol=1e-4, msg=lambda text, step=step: f"step {step}: {text}")
 
 
+@pytest.mark.parametrize("num_sampling", [0, 1, 2])
+def test_rows_that_do_not_sample_leave_their_keys_and_values_behind(num_sampling):
+    """Two prompts, of which none, one or both sample, and a token of each after them."""
+    plans = [
+        StepPlan(
+            chunks=tuple(
+                Chunk(request_id=str(index), token_ids=tuple(range(start, stop)), start=start, block_ids=(index,), samples=index < sampling)
+                for index in range(2)
+            )
+        )
+        for start, stop, sampling in ((0, 9, num_sampling), (9, 10, 2))
+    ]
+    expected, actual = Runner(FakeModel(module=random_module(CONFIGS["llama grouped"]))), random_module(CONFIGS["llama grouped"])
+    assert fuse(actual) == 3
+    runners = expected, Runner(FakeModel(module=actual))
+    for runner in runners:
+        runner.allocate(2, 16)
+    for plan in plans:
+        wanted, given = (runner.forward(build(plan, torch.device("cpu"))) for runner in runners)
+        torch.testing.assert_close(given, wanted, atol=1e-4, rtol=1e-4)
+
+
 @pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
 def test_bfloat16_is_no_farther_from_exact_than_the_unfused_module(config):
     exact = logits_of(deviate(random_module(config, dtype=torch.bfloat16)).float())

@@ -190,6 +190,9 @@ REFUSED = [
     ("(?i", 0),
     ("a*+ab", 1),
     ("(?>a|ab)c", 0),
+    ("(?>b*?)", 0),  # matches as little as it can, and gives no more
+    ("(?>|a)", 0),
+    ("(?>(?:a??)*)", 0),
     ("(?<=a(?=b))b", 0),
     ("[a-\\", 3),
 ]
@@ -204,7 +207,7 @@ def test_refuses_with_the_position(pattern: str, position: int):
 
 def test_what_re_refuses_is_refused():
     # Possessive and atomic forms, and a lookahead inside a lookbehind, are the only patterns that `re` has and we do not.
-    only_ours = {"a*+ab", "(?>a|ab)c", "(?<=a(?=b))b", r"(a)\1", "(?P<n>a)(?P=n)", "(a)?(?(1)b|c)"}
+    only_ours = {"a*+ab", "(?>a|ab)c", "(?>b*?)", "(?>|a)", "(?>(?:a??)*)", "(?<=a(?=b))b", r"(a)\1", "(?P<n>a)(?P=n)", "(a)?(?(1)b|c)"}
     for pattern, _ in REFUSED:
         if pattern in only_ours:
             re.compile(pattern)

@@ -50,6 +50,11 @@ class Recognizer(Protocol):
         """A state that accepts those of the strings of `state` that are no longer; None if there is no such state."""
         ...
 
+    def beside_others(self, state: Any) -> Hashable | None:
+        """The state that stands for `state` in conjunctions with other sets than lengths: one from which few states are reached, since
+        all of them may be explored there. It may accept less. None for no string."""
+        ...
+
     def run(self, state: Any) -> Run | None:
         """A large run that can begin at `state`; None if there is none."""
         ...

@@ -50,11 +50,13 @@ class _Place(NamedTuple):
         room: characters that may still come.
         reading: how the labels before may stand together.
         label: the one that is begun; "" before its first character.
+        takes_ace: A-labels may come.
     """
 
     room: int
     reading: Reading
     label: _Label
+    takes_ace: bool = True
 
 
 class HostName:
@@ -74,17 +76,18 @@ class HostName:
         return _ended(state) is not None
 
     def moves(self, state: _Place) -> Iterator[tuple[_Ranges, _Place]]:
-        room, reading, label = state
+        room, label = state.room, state.label
         if room == 0:
             return
         ended = _ended(state)
         if ended is not None:
-            yield (_DOT,), _Place(room - 1, ended, "")
+            yield (_DOT,), state._replace(room=room - 1, reading=ended, label="")
         for ranges, after in _label_moves(label):
-            yield ranges, _Place(room - 1, reading, after)
+            if state.takes_ace or after != ACE_PREFIX:
+                yield ranges, state._replace(room=room - 1, label=after)
 
     def is_live(self, state: _Place) -> bool:
-        room, reading, label = state
+        room, reading, label, _ = state
         if isinstance(label, _Plain):
             return (label.is_named or reading.left_to_right) and (not label.at_hyphen or (room > 0 and label.size < MAX_LABEL))
         if not label.startswith(ACE_PREFIX):
@@ -97,8 +100,14 @@ class HostName:
     def at_most(self, state: _Place, length: int) -> _Place:
         return state._replace(room=min(state.room, length))
 
+    def beside_others(self, state: _Place) -> _Place | None:
+        """Without A-labels, of which each beginning is a state."""
+        if isinstance(state.label, str) and state.label.startswith(ACE_PREFIX):
+            return None
+        return state._replace(takes_ace=False)
+
     def run(self, state: _Place) -> Run | None:
-        room, reading, label = state
+        room, reading, label, _ = state
         if isinstance(label, _Plain) and label.size >= _INNER:
             return _run((*_ALNUM, _HYPHEN), min(room, MAX_LABEL - label.size) - 1)
         size = label.size if isinstance(label, _Plain) else len(label)
@@ -123,12 +132,7 @@ def _ended(state: _Place) -> Reading | None:
         found = read_a_label(label[len(ACE_PREFIX) :])
     else:
         found = Reading(True, True) if label in ("x", "xn") else None
-    return None if found is None else _together(state.reading, found)
-
-
-def _together(one: Reading, other: Reading) -> Reading | None:
-    both = Reading(one.left_to_right and other.left_to_right, one.bidirectional and other.bidirectional)
-    return both if any(both) else None
+    return state.reading.beside(found)
 
 
 def _label_moves(label: _Label) -> Iterator[tuple[_Ranges, _Label]]:
@@ -174,4 +178,4 @@ def _room_to_finish(form: str, reading: Reading) -> int | None:
 
 def _may_stand(form: str, reading: Reading) -> bool:
     found = read_a_label(form) if _TOO_MANY_HYPHENS not in form else None
-    return found is not None and _together(reading, found) is not None
+    return reading.beside(found) is not None

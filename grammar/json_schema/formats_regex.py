@@ -135,6 +135,9 @@ class EcmaPattern:
     def at_most(self, state: _Pattern, length: int) -> None:
         return None
 
+    def beside_others(self, state: _Pattern) -> _Pattern:
+        return state
+
     def run(self, state: _Pattern) -> Run | None:
         kind, text, value, left, inside = state.at
         if kind in ("term", "quantified", "open"):

@@ -54,6 +54,13 @@ class Reading(NamedTuple):
     left_to_right: bool
     bidirectional: bool
 
+    def beside(self, other: Reading | None) -> Reading | None:
+        """How both stand in one name; None where they can't."""
+        if other is None:
+            return None
+        both = Reading(self.left_to_right and other.left_to_right, self.bidirectional and other.bidirectional)
+        return both if any(both) else None
+
 
 @lru_cache(maxsize=_MAX_REMEMBERED)
 def read_a_label(form: str) -> Reading | None:

@@ -605,6 +605,9 @@ def conj(nodes: Iterable[Node]) -> Node:
     if not flat:
         return ANYTHING
     if len(flat) > 1:
+        flat = _with_small_states(flat)
+        if EMPTY.uid in flat:
+            return EMPTY
         settled = _conj_rules(flat)
         if settled is not None:
             return settled
@@ -626,6 +629,33 @@ def _bound_states(flat: dict[int, Node], hi: int) -> int | None:
                 flat[node.uid] = node
                 return None
     return hi
+
+
+def _with_small_states(flat: dict[int, Node]) -> dict[int, Node]:
+    """The parts of a conjunction, recognizers in states that may stand there."""
+    if not any(map(_has_state, flat.values())) or sum(not _is_length(node) for node in flat.values()) == 1:
+        return flat
+    small = [_small(node) for node in flat.values()]
+    return {node.uid: node for node in small}
+
+
+def _has_state(node: Node) -> bool:
+    return node.kind == KIND_STATE or (node.kind == KIND_ALT and any(item.kind == KIND_STATE for item in node.items))
+
+
+def _small(node: Node) -> Node:
+    if node.kind == KIND_ALT and _has_state(node):
+        return alt([_small(item) for item in node.items])
+    if node.kind != KIND_STATE:
+        return node
+    recognizer, at = node.state
+    at = recognizer.beside_others(at)
+    return EMPTY if at is None else state(recognizer, at)
+
+
+def _is_length(node: Node) -> bool:
+    run = _uniform_run(node)
+    return run is not None and run[0] is ALL_CHARS
 
 
 def _conj_rules(flat: dict[int, Node]) -> Node | None:

@@ -53,7 +53,6 @@ class Suite:
         variant: tells suites of the same file apart.
         sample: the sample for every change holds one case in so many.
         tokens_sample: of these, one in so many are replayed token by token.
-        out_of_steps: cases whose masks take more than `max_steps`, so that a replay by tokens ends in a LimitError whatever the ledger says.
     """
 
     file: str
@@ -61,7 +60,6 @@ class Suite:
     variant: str = ""
     sample: int = 1
     tokens_sample: int = 8
-    out_of_steps: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:

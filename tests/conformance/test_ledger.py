@@ -24,11 +24,7 @@ SUITES = [
     Suite(file="maskbench_dev", sample=12),
     Suite(file="maskbench_dev", options={"property_order": "any"}, variant="any_order", sample=12),
     Suite(file="jsts_draft2020-12_core", options=STANDARD, sample=2),
-    Suite(
-        file="jsts_draft2020-12_format",
-        options=STANDARD,
-        out_of_steps=frozenset({"draft2020-12/format/idn-hostname/validation of separators in internationalized host names"}),
-    ),
+    Suite(file="jsts_draft2020-12_format", options=STANDARD),
     Suite(file="jsts_draft7_core", options=STANDARD, sample=2),
     Suite(file="reports_dev"),
 ]
@@ -84,7 +80,4 @@ def test_token_masks_give_the_same_outcomes(suite: Suite, cases: list[Case], by_
     """A part of the sample, through the masks of a real vocabulary."""
     chosen = [case for case in cases if case.sampled(suite.sample * suite.tokens_sample)]
     outcomes = {case.key: outcome_of(case, suite.options, by_tokens) for case in chosen}
-    for key in suite.out_of_steps & outcomes.keys():
-        outcome = outcomes.pop(key)
-        assert "steps of work" in outcome.why, f"{key} has become cheap, so it need not be an exception: {outcome}"
     assert not (changed := ledger.differences(_recorded(suite, cases), outcomes)), changed

@@ -322,6 +322,9 @@ def test_a_labels_can_be_bounded_and_excluded() -> None:
     short = language("hostname") & Language.length(0, 12)
     assert short.matches("xn--4dbc5h") and short.matches("xn--4dbc5h.a") and not short.matches("xn--4dbc5h.ab")
     assert all(walk(short.automaton(Limits()), random.Random(k), 13, "xn--") for k in range(20))
+    lower = language("hostname") & Language.pattern("[a-z0-9.-]*")
+    assert lower.matches("example.com") and not lower.matches("Example.com") and not lower.matches("xn--5db1e")
+    assert (language("idn-hostname") & Language.pattern("[^]*[.]com")).matches("bücher.com")
     others = ~language("hostname")
     assert not others.matches("xn--4dbc5h") and others.matches("xn--4dbc5h.")
 

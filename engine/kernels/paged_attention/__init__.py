@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from . import spans as dense
 from .layout import NO_WINDOW, AttentionBatch, AttentionScale, LayerCache, Span
 
 __all__ = ["NO_WINDOW", "AttentionBatch", "AttentionScale", "LayerCache", "Span", "paged_attention"]
-
-_SHORT = 16
-"""On a CPU, chunks of fewer rows than this go through the paged kernel, longer ones through a dense one."""
 
 
 def paged_attention(
@@ -42,18 +41,26 @@ def _on_cpu(
     from . import cpu
 
     cpu.write(keys, values, cache, batch)
-    num_rows = queries.shape[0]
-    num_short = num_rows
-    if batch.spans[-1].num_rows >= _SHORT:  # they are ordered by length
-        num_short = next(span.row_start for span in batch.spans if span.num_rows >= _SHORT)
+    block_size = cache.block_size
+    long = [span for span in batch.spans if span.num_rows > block_size]  # the last ones: spans are ordered by length
+    num_short = long[0].row_start if long else queries.shape[0]
     parts = [cpu.attend(queries[:num_short], cache, batch, scale)] if num_short else []
-    if num_short < num_rows:
-        parts += [
-            dense.attend(queries[span.row_start : span.row_stop], cache, batch, scale, span)
-            for span in batch.spans
-            if span.row_start >= num_short
-        ]
+    for span in long:
+        head, cut = _without_tail(span, block_size)
+        parts.append(dense.attend(queries[head.row_start : cut], cache, batch, scale, head))
+        parts.append(cpu.attend(queries[cut : span.row_stop], cache, batch, scale, first_row=cut))
     return parts[0].contiguous() if len(parts) == 1 else torch.cat(parts)
+
+
+def _without_tail(span: Span, block_size: int) -> tuple[Span, int]:
+    """A long span up to its last block, and the row where that begins.
+
+    The rows in the last block, which the prefix cache never holds, take the way of short chunks: so they come out the same, to the last
+    bit, whether the rows before them were computed just now or found in the cache.
+    """
+    last_block = (span.num_keys - 1) // block_size * block_size
+    cut = span.row_start + last_block - span.context_len
+    return replace(span, row_stop=cut), cut
 
 
 def _check(queries: torch.Tensor, keys: torch.Tensor, values: torch.Tensor, cache: LayerCache, batch: AttentionBatch) -> None:

@@ -127,15 +127,15 @@ def _attend_bfloat16(words):
     _attend(words, _sizes(words), keys, values)
 
 
-def attend(queries: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scale: AttentionScale) -> torch.Tensor:
-    """Attention of the first rows of a batch, queries [N, H, D] -> [N, H, Dv] in the dtype of the queries."""
+def attend(queries: torch.Tensor, cache: LayerCache, batch: AttentionBatch, scale: AttentionScale, *, first_row: int = 0) -> torch.Tensor:
+    """Attention of a batch's rows from `first_row` on, queries [N, H, D] -> [N, H, Dv] in the dtype of the queries."""
     num_rows, num_heads, key_dim = queries.shape
     num_blocks, num_kv_heads, block_size, value_dim = cache.values.shape
     rows = _whole_heads(queries.float())
     out = torch.empty(num_rows, num_heads, value_dim, dtype=torch.float32)
     words = (
         cache.keys.data_ptr(), cache.values.data_ptr(), rows.data_ptr(), out.data_ptr(),
-        batch.block_tables.data_ptr(), batch.row_sequences.data_ptr(), batch.positions.data_ptr(),
+        batch.block_tables.data_ptr(), batch.row_sequences[first_row:].data_ptr(), batch.positions[first_row:].data_ptr(),
         bits_of(scale.scaling), scale.window, bits_of(scale.softcap or 0.0),
         num_rows, num_heads, num_kv_heads, key_dim, value_dim, *batch.block_tables.shape, num_blocks, block_size, rows.stride(0),
     )  # fmt: skip

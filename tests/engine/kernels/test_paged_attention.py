@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -66,6 +68,21 @@ def test_a_decoding_row_is_the_same_alone_and_in_a_batch():
         spans=batch.spans[:1],
     )
     assert torch.equal(paged_attention(queries[:1], keys[:1], values[:1], cache, alone, SCALES[0])[0], together[0])
+
+
+@pytest.mark.parametrize("num_rows", [33, 47, 48])
+def test_the_rows_behind_a_cached_prefix_are_the_same_as_without_it(num_rows):
+    queries, keys, values, cache, batch = case([(0, num_rows)])
+    whole = paged_attention(queries, keys, values, cache, batch, SCALES[0])
+    cached = (num_rows - 1) // cache.block_size * cache.block_size
+    rest = AttentionBatch(
+        block_tables=batch.block_tables,
+        row_sequences=batch.row_sequences[cached:],
+        positions=batch.positions[cached:],
+        spans=(replace(batch.spans[0], row_stop=num_rows - cached, context_len=cached),),
+    )
+    again = paged_attention(queries[cached:], keys[cached:], values[cached:], cache, rest, SCALES[0])
+    assert torch.equal(again, whole[cached:])
 
 
 def test_extreme_scores_do_not_overflow():

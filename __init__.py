@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api.answers.reader import ToolCall
-    from .api.async_engine import AsyncLLM, Delta
+    from .api.async_engine import AsyncLLM
     from .api.constraints import ConstraintError
+    from .api.deltas import Delta
     from .api.llm import LLM
     from .api.results import CompletionResult, RequestResult
     from .api.tools.tool import Tool, ToolError
@@ -25,7 +26,7 @@ _HOMES = {
     "AsyncLLM": ".api.async_engine",
     "CompletionResult": ".api.results",
     "ConstraintError": ".api.constraints",
-    "Delta": ".api.async_engine",
+    "Delta": ".api.deltas",
     "FormcastError": ".grammar",
     "Grammar": ".grammar",
     "InvalidRequest": ".engine.request",

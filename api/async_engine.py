@@ -4,42 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from types import TracebackType
 from typing import Any
 
-from ..engine.request import RequestOutput, SamplingParams, TokenLogprob
+from ..engine.request import RequestOutput, SamplingParams
 from . import async_session, constraints
 from .answers.conversations import Conversations, Turn
 from .answers.forms import AnswerForm, Asked
-from .answers.reader import AnswerDelta
+from .deltas import Delta, delta_of
 from .jobs import Job
 from .prompts import Prompt, check_length
-from .results import CompletionResult
 from .runtime import Runtime, RuntimeOptions, open_runtime
 from .tools.arguments import ChoiceArgument, ToolArgument, choice_from, tools_from
-
-
-@dataclass(frozen=True, kw_only=True)
-class Delta:
-    """What was added to one answer.
-
-    Attributes:
-        index: which of the `n` answers.
-        text: new text, often empty.
-        token_ids: new tokens.
-        logprobs: one entry a new token, if they were asked for.
-        said: what the text says: pieces of the thought, of the content and of calls.
-        result: the whole answer, in its last delta only.
-    """
-
-    index: int
-    text: str
-    token_ids: tuple[int, ...]
-    logprobs: tuple[TokenLogprob, ...] | None = None
-    said: tuple[AnswerDelta, ...] = ()
-    result: CompletionResult | None = None
 
 
 class AsyncLLM:
@@ -140,17 +117,7 @@ class AsyncLLM:
         stream = self.stream([job])
         try:
             async for index, output in stream:
-                builder = builders[index]
-                constraints.raise_refusal(output.error)
-                said = builder.add(output)
-                yield Delta(
-                    index=index,
-                    text=output.text,
-                    token_ids=output.new_token_ids,
-                    logprobs=output.logprobs,
-                    said=said,
-                    result=builder.build() if output.finished else None,
-                )
+                yield delta_of(output, builders[index])
         finally:
             await stream.aclose()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,13 @@ from . import constraints
 from .answers.conversations import Conversations, Turn
 from .answers.forms import AnswerForm, Asked
 from .batch import run_jobs
+from .deltas import Delta, delta_of
+from .jobs import Job
 from .progress import Progress, batch_progress
 from .prompts import Prompt, check_length
 from .results import RequestResult
 from .runtime import Runtime, RuntimeOptions, open_runtime
+from .session import Session
 from .tools.arguments import ChoiceArgument, ToolArgument, choice_from, tools_from
 
 if TYPE_CHECKING:
@@ -201,6 +204,70 @@ class LLM:
         ]
         return self._run(turns, sampling_params, progress)
 
+    def stream(
+        self,
+        prompt: str | Sequence[int],
+        sampling_params: SamplingParams | None = None,
+        *,
+        schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        grammar: Grammar | None = None,
+        output_type: Any = None,
+        structural_tag: Any = None,
+    ) -> Iterator[Delta]:
+        """Continue one text or token ids, piece by piece. Arguments and errors are those of `generate`.
+
+            for delta in llm.stream("Once upon a time"):
+                print(delta.text, end="", flush=True)
+
+        The `result` of the last delta of an answer is the whole answer. Leaving the loop early ends what is still running.
+        """
+        constraint = constraints.from_arguments(
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
+        )
+        return self._deltas(self._job(Turn(self._encode(prompt), AnswerForm(constraint=constraint)), sampling_params or SamplingParams()))
+
+    def stream_chat(
+        self,
+        messages: Conversation,
+        sampling_params: SamplingParams | None = None,
+        *,
+        schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        grammar: Grammar | None = None,
+        output_type: Any = None,
+        structural_tag: Any = None,
+        tools: Sequence[ToolArgument] | None = None,
+        tool_choice: ChoiceArgument = None,
+        parallel_tool_calls: bool = True,
+        thinking_token_budget: int | None = None,
+        chat_template_kwargs: dict[str, Any] | None = None,
+    ) -> Iterator[Delta]:
+        """The assistant's next turn of one conversation, piece by piece. Arguments and errors are those of `chat`; see `stream`."""
+        constraint = constraints.from_arguments(
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
+        )
+        use = choice_from(tool_choice, parallel=parallel_tool_calls)
+        asked = Asked(tools=tools_from(tools, use), choice=use, constraint=constraint)
+        turn = self._conversations.turn(messages, asked, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
+        return self._deltas(self._job(turn, sampling_params or SamplingParams()))
+
+    def _deltas(self, job: Job) -> Iterator[Delta]:
+        builders = job.builders()
+        with Session[int](self.runtime.engine) as session:
+            for index, request in enumerate(job.requests()):
+                session.submit(request, index)
+            while session.num_live:
+                index, output = session.next()
+                yield delta_of(output, builders[index])
+
+    def _job(self, turn: Turn, params: SamplingParams) -> Job:
+        turn.check(params)
+        check_length(turn.prompt, max_tokens=params.max_tokens, max_model_len=self.runtime.max_model_len)
+        return turn.job(params=params)
+
     def _encode(self, prompt: str | Sequence[int]) -> Prompt:
         return self._encoder.of_text(prompt) if isinstance(prompt, str) else self._encoder.of_token_ids(prompt)
 
@@ -211,10 +278,7 @@ class LLM:
         progress: bool | Progress,
     ) -> list[RequestResult]:
         params = _each_params(sampling_params, len(turns))
-        jobs = [turn.job(params=own) for turn, own in zip(turns, params, strict=True)]
-        for turn, job in zip(turns, jobs, strict=True):
-            turn.check(job.params)
-            check_length(job.prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
+        jobs = [self._job(turn, own) for turn, own in zip(turns, params, strict=True)]
         with batch_progress(progress, total=len(jobs)) as report:
             return run_jobs(self.runtime.engine, jobs, max_in_flight=self.runtime.max_waiting, report=report)
 

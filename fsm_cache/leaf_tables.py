@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import F_TIDY, FLAGS
+from ..grammar.machine_layout import F_TIDY, FLAGS, ROW_SERIAL
 from ..grammar.row_store import STORE
-from .kernels.leaf import keep_useful, scan_leaf
+from .kernels.leaf import SCAN_SIZE, keep_useful, scan_leaf
 from .kernels.rows import set_bits
 from .mask import NO_ROW
 from .trie import DEPTH, END
@@ -36,6 +36,8 @@ class LeafTable:
         exits: int32 [n, 2]: what is below nodes of the vocabulary's trie after which the leaf may end and a token go on.
         closing: instead of `exits`, where they are many: the tokens that go on after the closing quote of a string.
         tidy: whether that string is a tidy one.
+        enders: of a key, the tokens that end it.
+        bounded: of a key, whether after some token only a bounded number of keys is left.
         memory: for kernels, see `kernels.kit`.
     """
 
@@ -44,17 +46,20 @@ class LeafTable:
     exits: np.ndarray
     closing: np.ndarray | None
     tidy: bool
+    enders: np.ndarray
+    bounded: bool
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         base = self.base.ctypes.data if len(self.base) else 0
         closing, num_closing = (0, -1) if self.closing is None else (self.closing.ctypes.data, len(self.closing))
         ids, exits = (self.ids.ctypes.data, len(self.ids)), (self.exits.ctypes.data, len(self.exits))
-        object.__setattr__(self, "memory", np.array([base, *ids, *exits, closing, num_closing, self.tidy], np.int64))
+        enders = self.enders.ctypes.data, len(self.enders)
+        object.__setattr__(self, "memory", np.array([base, *ids, *exits, closing, num_closing, self.tidy, *enders, self.bounded], np.int64))
 
     @property
     def num_bytes(self) -> int:
-        arrays = (self.base, self.ids, self.exits, self.memory)
+        arrays = (self.base, self.ids, self.exits, self.enders, self.memory)
         return _OBJECT_BYTES + sum(array.nbytes for array in arrays) + (0 if self.closing is None else self.closing.nbytes)
 
 
@@ -63,36 +68,38 @@ class LeafTables:
 
     def __init__(self, vocabulary: Vocabulary):
         self._vocabulary = vocabulary
-        self._tables: OrderedDict[tuple[int, int], LeafTable] = OrderedDict()
+        self._tables: OrderedDict[tuple[int, int, int], LeafTable] = OrderedDict()
         self._lock = threading.Lock()
         self._num_bytes = 0
 
-    def get(self, row: int, serial: int) -> LeafTable | None:
-        """The table of a row, if it is made; `serial` tells the uses of a row apart."""
-        with self._lock:
-            table = self._tables.get((row, serial))
-            if table is not None:
-                self._tables.move_to_end((row, serial))
-            return table
+    def get(self, machine: Machine, row: int, outcome: int) -> LeafTable:
+        """The table of a row; made with the calling thread's scratch if need be, where `machine` serves what is missing.
 
-    def make(self, machine: Machine, row: int, serial: int) -> LeafTable:
-        """Makes the table of a row, with the calling thread's scratch; `machine` serves what is missing."""
-        table = self._make(machine, row)
+        Args:
+            outcome: of a key, the class of undeclared keys that it ends as (CLASS_BASE + class); else -1.
+        """
+        key = row, int(STORE.rows[row, ROW_SERIAL]), outcome  # rows are used again: the serial tells the uses apart
         with self._lock:
-            if (row, serial) not in self._tables:
-                self._tables[row, serial] = table
+            table = self._tables.get(key)
+            if table is not None:
+                self._tables.move_to_end(key)
+                return table
+        table = self._make(machine, row, outcome)
+        with self._lock:
+            if key not in self._tables:
+                self._tables[key] = table
                 self._num_bytes += table.num_bytes
             while self._num_bytes > _MAX_BYTES:
                 self._num_bytes -= self._tables.popitem(last=False)[1].num_bytes
         return table
 
-    def _make(self, machine: Machine, row: int) -> LeafTable:
+    def _make(self, machine: Machine, row: int, outcome: int) -> LeafTable:
         vocabulary = self._vocabulary
         trie, scratch = vocabulary.trie, vocabulary.scratch
-        found, exits, status = scratch.leaf_found, scratch.exits, np.zeros(3, np.int32)
+        found, exits, enders, status = scratch.leaf_found, scratch.exits, scratch.enders, np.zeros(SCAN_SIZE, np.int32)
         scratch.leaf_path[0] = row
-        machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, scratch.leaf_path, found, exits, status))
-        _, num_found, num_exits = status.tolist()
+        machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, outcome, scratch.leaf_path, found, exits, enders, status))
+        _, num_found, num_exits, num_enders, bounded = status.tolist()
         if num_exits:
             num_exits = int(keep_useful(trie.memory, found, num_found, exits, num_exits, scratch.dropped))
         ids = found[:num_found].copy()
@@ -105,7 +112,7 @@ class LeafTables:
         tidy = bool(STORE.rows[row, FLAGS] & F_TIDY)
         closing = self._closing(nodes.tolist(), tidy) if num_exits > _MANY_EXITS else None
         ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1) if num_exits and closing is None else _NO_EXITS
-        return LeafTable(base, ids, ways, closing, tidy)
+        return LeafTable(base, ids, ways, closing, tidy, enders[:num_enders].copy(), bool(bounded))
 
     def _closing(self, exits: list[int], tidy: bool) -> np.ndarray | None:
         """Tokens that go on after the exits, if each of these is the end of a string."""

@@ -5,20 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import DEAD, DOUBT, H_NEED_A, NIL, OFF, ROW_SERIAL
-from ..grammar.row_store import STORE
+from ..grammar.machine_layout import CLASS_BASE, DEAD, DOUBT, H_NEED_A, NIL, OFF
 from .book import Book
 from .doubts import Doubts, NoDoubts
-from .kernels.collect import NAMES, NAMES_AT, NEED_LEAF, NEED_PLAIN, NEED_SPACE, READ_AT, SPILL, TRY, collect
+from .kernels.collect import NAMES, NAMES_AT, NEED_LEAF, NEED_PLAIN, NEED_SPACE, READ, READ_AT, SPILL, TRY, collect
 from .kernels.kit import (
     ANSWERED,
     ANSWERED_AT,
     ASKED_A,
     ASKED_B,
+    CLASS_STRIDE,
     CLOSING,
     COUNT,
     DEPTH,
     DOUBTED,
+    MAIN,
     MARK,
     MAY_END,
     NUM_BASES,
@@ -88,8 +89,8 @@ class MaskMaker:
         if code == DOUBT:
             self._doubt()
         elif code == NEED_LEAF:
-            tables, serial = self._vocabulary.leaf_tables, int(STORE.rows[a, ROW_SERIAL])
-            self._book.add_leaf(a, tables.get(a, serial) or tables.make(self._machine, a, serial))
+            row, number = a % CLASS_STRIDE, a // CLASS_STRIDE - 1
+            self._book.add_leaf(a, self._vocabulary.leaf_tables.get(self._machine, row, CLASS_BASE + number if number >= 0 else -1))
         elif code == NEED_PLAIN:
             self._vocabulary.string_tables[a].plain_row(b)
         elif code == NEED_SPACE:
@@ -110,8 +111,8 @@ class MaskMaker:
         scratch, doubts = self._scratch, self._doubts
         status, at = scratch.status, int(scratch.status[POSITION])
         what, trie_number, *_ = task = scratch.tasks[status[DEPTH] - 1]
-        names = what == NAMES
-        trie = scratch.tries[CLOSING + trie_number if names else trie_number]
+        number = trie_number if what == READ else CLOSING + trie_number if what == NAMES else MAIN
+        trie = scratch.tries[number]
         tokens = trie.through(at)
         begun = (self._vocabulary.spellings[tokens[0]] or b"")[: trie.nodes[at, NODE_DEPTH]]
         question = int(self._machine.header[H_NEED_A])
@@ -120,7 +121,7 @@ class MaskMaker:
             return
         if doubts.is_recorded:
             doubts.met = True
-        task[NAMES_AT if names else READ_AT] = trie.nodes[at, END]
+        task[READ_AT if what == READ else NAMES_AT] = trie.nodes[at, END]
         if status[MARK] < 0:
             self._doubtful.extend(tokens.tolist())
         else:

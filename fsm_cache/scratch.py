@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Scratch:
     """Attributes:
     found: int32 [2 V]: tokens that a mask collects.
-    exits: int32 [V]: trie nodes after which a leaf may end.
+    exits, enders, leaf_found, leaf_path: int32: what a scan of a leaf finds.
     out: int32: members of unions within one step.
     status: int32: what mask kernels answer, see `kernels.kit`.
     tasks: int32 [MAX_TASKS, TASK], see `kernels.collect`.
@@ -30,6 +30,7 @@ class Scratch:
     def __init__(self, vocabulary: Vocabulary):
         self.found = np.zeros(2 * vocabulary.vocab_size, np.int32)
         self.exits = np.zeros(vocabulary.vocab_size, np.int32)
+        self.enders = np.zeros(vocabulary.vocab_size, np.int32)
         self.leaf_found = np.zeros(vocabulary.vocab_size, np.int32)
         self.path = np.zeros(2 * vocabulary.trie.max_depth + 4, np.int32)
         self.leaf_path = np.zeros(2 * vocabulary.trie.max_depth + 4, np.int32)

@@ -7,6 +7,7 @@ moves: kernels of other threads read it while rows are added.
 from __future__ import annotations
 
 import gc
+import mmap
 import threading
 import weakref
 from collections import deque
@@ -26,13 +27,23 @@ class RowMaker(Protocol):
     def fill(self, row: int, key: object) -> None: ...
 
 
+def _reserved(shape: tuple[int, int]) -> np.ndarray:
+    """Zeros that take memory only where they are used, a small page at a time. NumPy asks for huge pages: the first use of each would
+    take milliseconds."""
+    if not hasattr(mmap, "MADV_NOHUGEPAGE"):
+        return np.zeros(shape, np.int32)
+    memory = mmap.mmap(-1, shape[0] * shape[1] * 4, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    return np.frombuffer(memory, np.int32).reshape(shape)
+
+
 class RowStore:
     """Attributes:
     rows: int32 [CAPACITY, ROW], see `machine_layout`. Row 0 is FINAL_ROW.
     """
 
     def __init__(self) -> None:
-        self.rows = np.zeros((CAPACITY, ROW), np.int32)
+        self.rows = _reserved((CAPACITY, ROW))
         self.rows[FINAL_ROW, :256] = DEAD
         self.rows[FINAL_ROW, FLAGS] = F_EXPANDED | F_ACCEPT
         self._lock = threading.Lock()

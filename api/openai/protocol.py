@@ -108,6 +108,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 _ELSEWHERE = {
+    "structural_tag": "write 'structured_outputs': {\"structural_tag\": ...}",
     "extra_body": "that is an argument of a Python client; its fields stand in the body themselves",
     "guided_decoding_backend": "leave it out, there is one engine for all constraints",
     "guided_json_object": 'write \'response_format\': {"type": "json_object"}',

@@ -12,6 +12,8 @@ from ...grammar.machine_layout import (
     CLASS_BASE,
     COUNTED,
     F_ACCEPT,
+    F_BOUNDARY,
+    F_ESCAPE,
     F_EXPANDED,
     F_PLAIN,
     F_TIDY,
@@ -57,9 +59,11 @@ NAMED = 3  # inside a key that is declared or any other: as STRING, but for the 
 IN_LEAF = 4  # inside another leaf: its table, and what may follow it
 AT_VALUE = 5  # before a value: the table of how scalars begin, and walks over tokens that begin otherwise
 MEMBERS = 6  # a union: the members, one by one
+IN_KEY = 7  # inside a key of some classes: for each its table, and what may follow it; and a walk over declared keys
 INFO_SIZE = 5
 WAY, TIDY, ROOM, LACK, EXIT = range(5)  # of STRING, REST and NAMED; ROOM: characters that still fit, -1 any; LACK: that must still come
 _, LEAF_ROW, ENDS, BEGINS, _ = range(5)  # of IN_LEAF and AT_VALUE; ENDS: the leaf may end here; LEAF_ROW: -1 for none
+_, _, CLASSES, HAS_NAMES, _ = range(5)  # of IN_KEY, with LEAF_ROW; HAS_NAMES: it can still become a declared key
 OBJECT, ARRAY, QUOTE, SPACE = 1, 2, 4, 8  # BEGINS: what else may begin
 DONE = 0
 
@@ -124,6 +128,15 @@ def classify(nodes, buckets, rows, table, values, frames, header, node, info):
             info[LEAF_ROW] = row
             info[ENDS] = rows[at + FLAGS] & F_ACCEPT
             info[EXIT] = parent
+        elif kind == KEY and nodes[node * NODE + C] == NIL and not is_item_of(nodes, parent):
+            classes = rows[at + KEY_CLASSES]
+            if nodes[node * NODE + B] != OFF and rows[at + FLAGS] & (F_BOUNDARY | F_ESCAPE) != F_BOUNDARY:
+                return np.int32(DONE)  # what closes the key here is not what closes any string
+            if classes != 0 and classes & ~table[frames[nodes[parent * NODE + A]] + FR_CLASSES] == 0:
+                info[WAY] = IN_KEY
+                info[LEAF_ROW] = row
+                info[CLASSES] = classes
+                info[HAS_NAMES] = rows[at + KEY_LO] < rows[at + KEY_HI]
         return np.int32(DONE)
     info[TIDY] = np.int32(1 if rows[at + FLAGS] & F_TIDY else 0)
     info[ROOM] = -1

@@ -9,18 +9,22 @@ import numpy as np
 from numba import types
 
 from ...grammar.kernel_cache import kernel
+from ...grammar.kernels.keys import end_key
 from ...grammar.kernels.memory import LONGS, MEMORY, P, addresses, ask, at_address, bytes_at, i4, longs_at, pointer, shorts_at
 from ...grammar.kernels.step import MAY_END as ENDS_FOUND
 from ...grammar.kernels.step import look_ahead
 from ...grammar.kernels.unions import MAX_MEMBERS
-from ...grammar.machine_layout import NIL, NODE, PARENT, A
+from ...grammar.machine_layout import CLASS_BASE, F_TIDY, FLAGS, NIL, NODE, OFF, PARENT, ROW, A, B
 from .book import closing_slot, leaf_slot
 from .classify import (
     ARRAY,
     AT_VALUE,
     BEGINS,
+    CLASSES,
     ENDS,
     EXIT,
+    HAS_NAMES,
+    IN_KEY,
     IN_LEAF,
     LACK,
     LEAF_ROW,
@@ -48,6 +52,7 @@ from .kit import (
     BOOK_CLOSINGS_MASK,
     BOOK_LEAVES,
     BOOK_NUM_CLOSINGS,
+    CLASS_STRIDE,
     CLOSABLE,
     CLOSERS,
     CLOSING,
@@ -60,10 +65,13 @@ from .kit import (
     FOUND,
     INFO,
     LEAF_BASE,
+    LEAF_BOUNDED,
     LEAF_CLOSING,
+    LEAF_ENDERS,
     LEAF_EXITS,
     LEAF_IDS,
     LEAF_NUM_CLOSING,
+    LEAF_NUM_ENDERS,
     LEAF_NUM_EXITS,
     LEAF_NUM_IDS,
     LEAF_TIDY,
@@ -92,7 +100,7 @@ from .kit import (
     TRIE_TOKENS,
     VOCABULARY,
 )
-from .walk import walk
+from .walk import DECLARED, walk
 
 # Tasks: what is to be done, and up to four ints.
 TASK = 5
@@ -100,7 +108,10 @@ MAX_TASKS = 4 * MAX_MEMBERS
 VISIT = 0  # add the tokens of a node. a: node
 READ = 1  # walk. a: trie, b: first node, c: end, d: state, NIL once the walk has begun
 NAMES = 2  # inside a key that is declared or any other. a: tidy, b: state after the quote, c: trie node, d: as READ
-EXIT_WALKS = 3  # add the tokens that end a leaf. a: row, b: next exit, c: what follows the leaf
+EXIT_WALKS = 3  # add the tokens that end a leaf. a: key of its table, b: next exit, c: what follows the leaf
+LEAF = 6  # add the tokens that a leaf allows. a: key of its table, b: what follows the leaf, c: part, d: its node
+WHOLE, INSIDE, ENDING = range(3)  # parts: all, those that leave a key open, those that end it
+DECLARED_KEYS = 7  # add the tokens in a key that may be a declared one. c: trie node, d: as READ
 KEEP = 4  # keep the tokens found since status[MARK]. a: key of those that close a string
 FINISH = 5  # end tokens
 READ_AT, NAMES_AT = 2, 3  # where these have the trie node at which they go on
@@ -272,30 +283,64 @@ def add_names(kit, book, status, tidy, after):
         dropped[order[k]] = 0
 
 
-@kernel(i4(LONGS, LONGS, P, P, P, i4, i4))
-def add_leaf(kit, book, tasks, status, header, row, after):
-    """The tokens that a leaf allows, with `after` what follows it. Answers 1 once they are added, 0 where other tasks come first, or a
-    code. Exits are left to a task of their own."""
-    at = leaf_slot(book, row)
+@kernel(i4(LONGS, LONGS, P, P, P, i4, i4, i4, i4))
+def add_leaf(kit, book, tasks, status, header, key, after, part, node):
+    """Does a LEAF task, the top one, but for the walks that it leaves to others. Answers 0, or a code."""
+    at = leaf_slot(book, key)
     leaves = longs_at(book[BOOK_LEAVES])
     if leaves[at] < 0:
-        return need(status, np.int32(NEED_LEAF), row, 0)
+        return need(status, np.int32(NEED_LEAF), key, 0)
     table = longs_at(leaves[at + 1])
     slot = np.int32(0)
-    if table[LEAF_NUM_CLOSING] >= 0:
+    closes = part != INSIDE and table[LEAF_NUM_CLOSING] >= 0
+    if closes:
         slot = find_closing(kit, book, tasks, status, header, np.int32(table[LEAF_TIDY]), after)
         if slot < 0:
             return np.int32(0) if slot == -1 else slot
-    if table[LEAF_BASE]:
-        add_base(kit, status, table[LEAF_BASE])
-    add_ids(kit, status, at_address(table[LEAF_IDS]), table[LEAF_NUM_IDS])
-    if table[LEAF_NUM_CLOSING] >= 0:
-        closings = at_address(book[BOOK_CLOSINGS])
-        ids = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1]))
-        add_common(
-            kit, status, ids, np.int64(closings[slot + 2]), at_address(table[LEAF_CLOSING]), table[LEAF_NUM_CLOSING]
-        )  # fmt: skip
-    return np.int32(1)
+    status[DEPTH] -= 1
+    if part == INSIDE and table[LEAF_BOUNDED]:
+        return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), node)
+    if part != ENDING:
+        if table[LEAF_BASE]:
+            add_base(kit, status, table[LEAF_BASE])
+        add_ids(kit, status, at_address(table[LEAF_IDS]), table[LEAF_NUM_IDS])
+    if part == INSIDE:
+        return np.int32(0)
+    add_ids(kit, status, at_address(table[LEAF_ENDERS]), table[LEAF_NUM_ENDERS])
+    if not closes:
+        return push_task(tasks, status, header, np.int32(EXIT_WALKS), key, 0, after, 0)
+    closings = at_address(book[BOOK_CLOSINGS])
+    ids, number = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1])), np.int64(closings[slot + 2])
+    add_common(kit, status, ids, number, at_address(table[LEAF_CLOSING]), table[LEAF_NUM_CLOSING])
+    return np.int32(0)
+
+
+@kernel(i4(P, P, P, P, P, P, LONGS, P, P, P, i4))
+def push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, info, node):
+    """Leaves tasks for the tokens inside a key. Answers 0, or a code."""
+    row, classes, parent = info[LEAF_ROW], info[CLASSES], nodes[node * NODE + PARENT]
+    tidy = np.int32(1 if rows[row * ROW + FLAGS] & F_TIDY else 0)
+    code = np.int32(0)
+    if info[HAS_NAMES]:
+        code = push_task(tasks, status, header, np.int32(DECLARED_KEYS), 0, 0, 0, node)
+    whole = nodes[node * NODE + B] == OFF
+    if not whole and code == 0:  # what it has in common with keys seen before decides how it may end
+        stop = np.int32(longs_at(kit[CLOSING + tidy])[TRIE_LENGTH])
+        code = push_task(tasks, status, header, np.int32(READ), CLOSING + tidy, 0, stop, node)
+    part = np.int32(WHOLE if whole else INSIDE)
+    number = np.int32(0)
+    while classes != 0 and code == 0:
+        if classes & 1:
+            after = np.int32(NIL)
+            if whole:
+                after = end_key(nodes, buckets, table, frames, header, CLASS_BASE + number, np.int32(OFF), parent)
+            code = push_task(tasks, status, header, np.int32(LEAF), row + (number + 1) * np.int32(CLASS_STRIDE), after, part, node)
+            part = np.int32(ENDING)
+            if not whole:
+                break
+        classes >>= 1
+        number += 1
+    return code
 
 
 @kernel(i4(LONGS, P, P, P, i4, i4))
@@ -331,7 +376,7 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
     way = info[WAY]
     if recorded and way in (STRING, NAMED):
         way = np.int32(REST)
-    elif recorded and way in (IN_LEAF, AT_VALUE):
+    elif recorded and way in (IN_LEAF, IN_KEY, AT_VALUE):
         way = np.int32(WALK)
     base = np.int64(0)
     done = np.int32(1)
@@ -344,8 +389,6 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
         base = plain_row(kit, status, info[TIDY], info[ROOM])
         if base == 0:
             return np.int32(NEED_PLAIN)
-    elif way in (IN_LEAF, AT_VALUE) and info[LEAF_ROW] >= 0:
-        done = add_leaf(kit, book, tasks, status, header, info[LEAF_ROW], info[EXIT])
     if done <= 0:
         return done
     if status[NUM_SEEN] >= MAX_TASKS:
@@ -361,15 +404,16 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
         add_base(kit, status, base)
         trie = longs_at(kit[CLOSING + info[TIDY]])
         return push_task(tasks, status, header, np.int32(READ), CLOSING + info[TIDY], 0, np.int32(trie[TRIE_LENGTH]), node)
-    if way == IN_LEAF:
-        if info[ENDS]:
-            code = push_task(tasks, status, header, np.int32(VISIT), info[EXIT], 0, 0, 0)
-        return push_task(tasks, status, header, np.int32(EXIT_WALKS), info[LEAF_ROW], 0, info[EXIT], 0) if code == 0 else code
-    if way == AT_VALUE:
+    if way == IN_KEY:
+        return push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, info, node)
+    if way == IN_LEAF and info[ENDS]:
+        code = push_task(tasks, status, header, np.int32(VISIT), info[EXIT], 0, 0, 0)
+    elif way == AT_VALUE:
         code = push_beginnings(kit, tasks, status, header, node, info[BEGINS])
+    if way in (IN_LEAF, AT_VALUE):
         if info[LEAF_ROW] < 0 or code < 0:
             return code
-        return push_task(tasks, status, header, np.int32(EXIT_WALKS), info[LEAF_ROW], 0, info[EXIT], 0)
+        return push_task(tasks, status, header, np.int32(LEAF), info[LEAF_ROW], info[EXIT], WHOLE, node)
     if way == MEMBERS:
         while node != NIL and code == 0:
             code = push_task(tasks, status, header, np.int32(VISIT), nodes[node * NODE + A], 0, 0, 0)
@@ -412,11 +456,13 @@ def collect(memory, kit_array, book_array, state, recorded):
                 exits = at_address(leaf[LEAF_EXITS])
                 tasks[at + 2] = b + 1
                 code = push_task(tasks, status, header, np.int32(READ), MAIN, exits[2 * b], exits[2 * b + 1], c)
-        elif what in (READ, NAMES):
-            names = np.int32(what == NAMES)
-            trie = longs_at(kit[CLOSING + a if names else a])
-            start = c if names else b
-            stop = np.int32(trie[TRIE_LENGTH]) if names else c
+        elif what == LEAF:
+            code = add_leaf(kit, book, tasks, status, header, a, b, c, d)
+        elif what in (READ, NAMES, DECLARED_KEYS):
+            names = np.int32(0 if what == READ else 1 if what == NAMES else DECLARED)
+            trie = longs_at(kit[a if what == READ else CLOSING + a if what == NAMES else MAIN])
+            start = b if what == READ else c
+            stop = c if what == READ else np.int32(trie[TRIE_LENGTH])
             if d != NIL:
                 status[DROPPED] = 0
             tasks[at + 4] = NIL
@@ -424,9 +470,9 @@ def collect(memory, kit_array, book_array, state, recorded):
                 nodes, buckets, rows, table, values, frames, transitions, header, trie, path, out, found, status, dropped,
                 d, start, stop, names,
             )  # fmt: skip
-            tasks[at + (NAMES_AT if names else READ_AT)] = status[POSITION]
+            tasks[at + (READ_AT if what == READ else NAMES_AT)] = status[POSITION]
             if code == 0:
-                if names:
+                if what == NAMES:
                     add_names(kit, book, status, a, b)
                 status[DEPTH] -= 1
         elif what == KEEP:

@@ -8,6 +8,8 @@
 
 from __future__ import annotations
 
+from ...grammar.row_store import CAPACITY
+
 # --- trie: its arrays, the number of its nodes and of its tokens, and int32 [256, 2]: what begins with each byte
 TRIE_NODES, TRIE_SAME, TRIE_SUBTREES, TRIE_ORDER, TRIE_LENGTH, TRIE_TOKENS, TRIE_FIRST, TRIE_SIZE = range(8)
 
@@ -38,10 +40,14 @@ STATUS_SIZE = 14
 
 # --- leaf: a row (or 0) and ids, trie nodes as (first, end) pairs, or instead of them ids of tokens that go on after the closing
 # --- quote of a string (their number is -1 where there are exits), and whether that string is a tidy one
-LEAF_BASE, LEAF_IDS, LEAF_NUM_IDS, LEAF_EXITS, LEAF_NUM_EXITS, LEAF_CLOSING, LEAF_NUM_CLOSING, LEAF_TIDY, LEAF_SIZE = range(9)
+# --- of a key: ids of tokens that end it, and whether some row below may be left to a bounded number of keys
+LEAF_BASE, LEAF_IDS, LEAF_NUM_IDS, LEAF_EXITS, LEAF_NUM_EXITS, LEAF_CLOSING, LEAF_NUM_CLOSING, LEAF_TIDY = range(8)
+LEAF_ENDERS, LEAF_NUM_ENDERS, LEAF_BOUNDED = range(8, 11)
 
 # --- book: hash tables (a power of two of slots, less one is the mask), and an arena of token ids
-BOOK_LEAVES, BOOK_LEAVES_MASK = 0, 1  # int64 [slots, 2]: row or -1, address of its leaf
+BOOK_LEAVES, BOOK_LEAVES_MASK = 0, 1
+# int64 [slots, 2]: row or -1, address of its leaf. A key has a leaf for each class of undeclared keys: row + (class + 1) * CLASS_STRIDE
+CLASS_STRIDE = CAPACITY
 BOOK_CLOSINGS, BOOK_CLOSINGS_MASK, BOOK_NUM_CLOSINGS = 2, 3, 4  # int32 [slots, 3]: 2 * state after the quote + tidy or -1, offset, number
 BOOK_ARENA, BOOK_ARENA_SIZE, BOOK_ARENA_USED = 5, 6, 7
 BOOK_SIZE = 8

@@ -11,15 +11,19 @@ from ...grammar.machine_layout import (
     F_ACCEPT,
     F_BOUNDARY,
     F_EXPANDED,
+    F_KEY_END,
     F_LOOPS,
     F_OTHERS,
     F_RUN,
     F_TEXT_LOOP,
     FINAL_ROW,
     FLAGS,
+    KEY_CLASSES,
+    KEY_TAILS,
     LOOP,
     NEED_ROW,
     OTHER,
+    OUTCOME,
     ROW,
     RUN,
 )
@@ -75,15 +79,23 @@ def make_path(rows, header, path, depth):
     return np.int32(0)
 
 
-@kernel(i4(MEMORY, TRIE, i4_1, i4_1, i4_1, i4_1))
-def scan_leaf(memory, trie, path, found, exits, status):
+SCAN_NODE, SCAN_FOUND, SCAN_EXITS, SCAN_ENDERS, SCAN_BOUNDED, SCAN_SIZE = range(6)  # of the status of a scan
+
+
+@kernel(i4(MEMORY, TRIE, i4, i4_1, i4_1, i4_1, i4_1, i4_1))
+def scan_leaf(memory, trie, outcome, path, found, exits, enders, status):
     """Appends to `found` the tokens that the leaf in row `path[0]` may begin with or be, and to `exits` the trie nodes, if they have
-    others below, after which it may end. Answers 0 or a code to serve, and goes on where `status` says: trie node, tokens found, exits."""
+    others below, after which it may end. Answers 0 or a code to serve, and goes on where `status` says.
+
+    Args:
+        outcome: of a key, what it must end as (else -1). Tokens that end it so are in `enders`, those after which it can only be a
+            declared one are left out.
+    """
     _, _, rows, _, _, _, _, header = addresses(memory)
     tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
     half = path.shape[0] // 2
-    i = np.int64(status[0])
-    count, ends = status[1], status[2]
+    i = np.int64(status[SCAN_NODE])
+    count, ends, ended = status[SCAN_FOUND], status[SCAN_EXITS], status[SCAN_ENDERS]
     code = np.int32(0)
     while i < trie[TRIE_LENGTH]:
         at = i * TRIE_NODE
@@ -122,24 +134,31 @@ def scan_leaf(memory, trie, path, found, exits, status):
                 break
             before = path[depth]
         target = rows[before * ROW + byte]
-        if target < 0:
+        closes = target >= 0 and rows[target * ROW + FLAGS] & F_KEY_END != 0
+        if target < 0 or (outcome >= 0 and (rows[target * ROW + OUTCOME] != outcome if closes else rows[target * ROW + KEY_CLASSES] == 0)):
             i = np.int64(tree[at + END])
             continue
+        if outcome >= 0 and not closes and rows[target * ROW + KEY_TAILS] > 0:
+            status[SCAN_BOUNDED] = 1
         inner = i + 1 < tree[at + END]
         if target != FINAL_ROW and inner and rows[target * ROW + FLAGS] & F_EXPANDED == 0:
             code = ask(header, NEED_ROW, target, 0)
             break
         token = tree[at + TOKEN]
         while token >= 0:
-            found[count] = token
-            count += 1
+            if closes:
+                enders[ended] = token
+                ended += 1
+            else:
+                found[count] = token
+                count += 1
             token = same[token]
-        if inner and (target == FINAL_ROW or rows[target * ROW + FLAGS] & F_ACCEPT):
+        if inner and (target == FINAL_ROW or closes or rows[target * ROW + FLAGS] & F_ACCEPT):
             exits[ends] = np.int32(i)
             ends += 1
         path[depth + 1] = target
-        i = i + 1 if target != FINAL_ROW else np.int64(tree[at + END])
-    status[0], status[1], status[2] = np.int32(i), count, ends
+        i = i + 1 if target != FINAL_ROW and not closes else np.int64(tree[at + END])
+    status[SCAN_NODE], status[SCAN_FOUND], status[SCAN_EXITS], status[SCAN_ENDERS] = np.int32(i), count, ends, ended
     return code
 
 

@@ -11,12 +11,16 @@ from ...grammar.kernels.keys import name_child
 from ...grammar.kernels.memory import BYTES, LONGS, P, at_address, i4
 from ...grammar.machine_layout import (
     ARRAY_AFTER,
+    CLASS_BASE,
     COLON,
     DEAD,
     F_ACCEPT,
     F_EXPANDED,
+    F_KEY_END,
     FLAGS,
     KEY,
+    KEY_HI,
+    KEY_LO,
     KIND,
     LEAF,
     NAME,
@@ -28,6 +32,7 @@ from ...grammar.machine_layout import (
     OBJECT_COMMA,
     OBJECT_OPEN,
     OFF,
+    OUTCOME,
     ROW,
     SWITCH,
     V_DISTINCT_RAW,
@@ -81,6 +86,22 @@ def leads_nowhere(nodes, rows, table, values, state, byte):
     return row < 0 or (rows[row * ROW + FLAGS] & F_EXPANDED != 0 and rows[row * ROW + byte] < 0)
 
 
+DECLARED = 2  # see `walk`
+
+
+@kernel(types.boolean(P, i4, i4))
+def is_undeclared(rows, row, byte):
+    """Whether a key in `row` can be no declared one after `byte`."""
+    if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
+        return False
+    target = rows[row * ROW + byte]
+    if target < 0:
+        return True
+    if rows[target * ROW + FLAGS] & F_KEY_END:
+        return rows[target * ROW + OUTCOME] >= CLASS_BASE
+    return rows[target * ROW + KEY_LO] >= rows[target * ROW + KEY_HI]
+
+
 @kernel(types.boolean(P, P, i4, i4))
 def ends_name(nodes, table, state, byte):
     """Whether `byte` is read as a part of a declared name, or ends one, and not of other keys alone."""
@@ -105,6 +126,7 @@ def walk(
     Args:
         names: of the tokens read in a key that is declared or any other, take only those that end it as a declared name (or spell it
             with an escape), and set `dropped` for all of these, also where they are not allowed; status[DROPPED] is their number.
+            DECLARED: take only those after which a key still can be a declared one, or that end it as such.
     """
     tree, same = at_address(trie[TRIE_NODES]), at_address(trie[TRIE_SAME])
     subtrees, order = at_address(trie[TRIE_SUBTREES]), at_address(trie[TRIE_ORDER])
@@ -120,7 +142,10 @@ def walk(
         byte = tree[at + BYTE]
         before = path[depth]
         first, last = subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]
-        if names and nodes[before * NODE + KIND] == NAME:
+        in_key = names == DECLARED and nodes[before * NODE + KIND] == KEY
+        if in_key:
+            passed = is_undeclared(rows, nodes[before * NODE + A], byte)
+        elif names and nodes[before * NODE + KIND] == NAME:
             passed = not ends_name(nodes, table, before, byte)
             if not passed and (byte == 34 or byte == 92):
                 for k in range(first, last):
@@ -131,7 +156,7 @@ def walk(
         if passed:
             i = np.int64(tree[at + END])
             continue
-        if taken_whole(nodes, rows, before, subtrees, i):
+        if not in_key and taken_whole(nodes, rows, before, subtrees, i):
             for k in range(first, last):
                 found[count] = order[k]
                 count += 1

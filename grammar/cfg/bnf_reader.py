@@ -10,7 +10,7 @@ from ..languages import MAX_CODE_POINT
 from ..limits import Limits
 from ..regex import Language
 from .ir import Atom, ContextFreeGrammar, Difference, Reference, Repeat, Rule, Symbol, Terminal
-from .reader import BodyBuilder, Cursor
+from .reader import BodyBuilder, Cursor, like
 from .regular import references_of
 from .wellformed import check_sentences
 
@@ -99,7 +99,8 @@ class BnfReader(Cursor):
             for symbol in (symbol for alternative in rule.alternatives for symbol in alternative):
                 for reference in references_of(symbol):
                     if reference.name not in self._rules:
-                        raise GrammarError(f"the rule {reference.name!r} is used but not defined", position=reference.position)
+                        reason = f"the rule {reference.name!r} is used but not defined"
+                        raise GrammarError(reason, position=reference.position, expected=like(reference.name, self._rules))
 
     # Bodies.
 

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from ..errors import GrammarError
 from ..limits import Limits
 from .lark_reader import Body, Definition, LarkSymbol, Module, Name, Part, Repeated, Usage, is_terminal_name, read_lark
+from .reader import like
 
 MAIN = ""  # the grammar itself, where a library is named
 _LIBRARIES = ("common", "lark", "python", "unicode")
@@ -56,7 +57,8 @@ class Definitions:
             if entry is None:
                 if name not in module.definitions:
                     kind = "terminal" if is_terminal_name(name) else "rule"
-                    raise GrammarError(f"the {kind} {name} is used but not defined", position=start)
+                    alike = like(name, (*module.definitions, *module.imports))
+                    raise GrammarError(f"the {kind} {name} is used but not defined", position=start, expected=alike)
                 return Key(library, name)
             if len(entry.path) != 1 or entry.path[0] not in _LIBRARIES:
                 place = entry.position if library == MAIN else None

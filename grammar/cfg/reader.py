@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
+from itertools import islice
 from typing import Generic, TypeVar
 
 from ..errors import GrammarError, LimitError
@@ -14,6 +16,13 @@ S = TypeVar("S")
 
 _MAX_COUNT = 1_000_000_000
 _DIGITS = re.compile(r"[0-9]+")
+_MAX_COMPARED = 1000  # names that are looked through for one that is alike
+
+
+def like(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """Names that are almost the one given, best first; none where there are too many to compare."""
+    names = list(islice(known, _MAX_COMPARED + 1))
+    return tuple(get_close_matches(name, names)) if len(names) <= _MAX_COMPARED and len(name) < _MAX_COMPARED else ()
 
 
 class Cursor:

@@ -146,7 +146,9 @@ class Assertions:
         if "patternProperties" in schema:
             patterns = tuple((Language.pattern(k, "ecma", "search"), node) for k, node in inside.named("patternProperties").items())
         additional = inside.sub("additionalProperties") if "additionalProperties" in schema else EVERYTHING
-        invites = any(schema.get(k, False) is not False for k in ("additionalProperties", "unevaluatedProperties") if inside.has(k))
+        invites = schema.get("additionalProperties", False) is not False or (
+            inside.has("unevaluatedProperties") and schema["unevaluatedProperties"] is not False
+        )
         says_more = additional is not EVERYTHING or invites
         if not says_more and _NAME_OF_SCHEMA not in properties and inside.is_named_document:
             properties = {_NAME_OF_SCHEMA: EVERYTHING, **properties}

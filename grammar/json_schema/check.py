@@ -66,6 +66,8 @@ _COMBINING = frozenset((*REFERENCES, *_COMBINED))
 _REFERENCES = frozenset(REFERENCES)
 # keywords that hold schemas, in the order in which these are looked at
 _ORDER = {keyword: i for i, keyword in enumerate((*SCHEMA_MAPS, *SCHEMA_LISTS, *SCHEMAS, "dependencies"))}
+_BESIDE = {reference: KNOWN - {reference} for reference in REFERENCES}
+_PLAIN_REFERENCE = ("$ref",)
 _NONE: tuple[str, ...] = ()
 _FEW = 100  # values of an `enum` that are no burden
 
@@ -239,10 +241,13 @@ class _Walk:
         only_ref, references, passes_on, astray = False, _NONE, False, dict[str, Finding]()
         if not _REFERENCES.isdisjoint(schema):
             only_ref = draft.ref_hides_siblings and isinstance(schema.get("$ref"), str)
-            references = tuple(k for k in REFERENCES if isinstance(schema.get(k), str) and draft.has(k))
+            references = tuple([k for k in REFERENCES if k in schema and isinstance(schema[k], str) and draft.has(k)])
             # a schema that is nothing but a reference is the one it leads to
-            passes_on = only_ref or (len(references) == 1 and not any(k in KNOWN for k in schema if k != references[0]))
+            is_bare = len(references) == 1 and _BESIDE[references[0]].isdisjoint(schema)
+            passes_on = only_ref or is_bare
             astray = self._follow(visit, references, base, scope, alone=alone and passes_on)
+            if is_bare and references == _PLAIN_REFERENCE and self._only_refused and not astray:
+                return  # whatever else is there is no keyword
         if id(schema) not in self._found:
             self._found.add(id(schema))
             plain = self._plain

@@ -11,7 +11,7 @@ from .document import Draft
 from .formats import format_language
 from .keywords import MAX_COUNT, NUMBER_KEYWORDS, STRING_KEYWORDS, types_of
 from .numbers import NumberSet
-from .shapes import ALL_NUMBERS, ALL_SHAPES, LITERALS, NO_NUMBERS, NO_STRING, Numbers, Shapes, StringSet
+from .shapes import ALL_NUMBERS, ALL_SHAPES, LITERALS, NO_NUMBERS, NO_SHAPES, NO_STRING, Numbers, Shapes, StringSet
 
 Json = Any
 Item = tuple[str, Json, type]
@@ -63,6 +63,9 @@ def _both(a: Shapes, b: Shapes) -> Shapes:
 
 def typed_scalars(schema: Mapping[str, Json], *, old: bool) -> Shapes:
     """The scalars that `type` and the keywords of numbers and strings admit."""
+    named = schema.get("type")
+    if (named == "object" or named == "array") and "nullable" not in schema:
+        return NO_SHAPES
     types = types_of(schema)
     literals = frozenset(t for t in LITERALS if ("null" if t == "null" else "boolean") in types)
     number = NO_NUMBERS

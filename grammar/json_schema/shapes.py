@@ -2,6 +2,8 @@
 
 `Shapes` is a union: some of null/true/false, a set of numbers, a set of strings, and lists of array and object
 shapes. It is closed under intersection, union and complement; subschemas below stay unexpanded nodes.
+
+Nothing here is ever changed. It is not frozen, since to make a frozen one takes twice as long, and thousands are made.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from .pointers import ROOT, Pointer
 LITERALS = frozenset({"null", "true", "false"})
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Numbers:
     """Numbers by spelling: `plain` without point and exponent (`12`), `other` with one (`12.0`, `1e3`).
 
@@ -53,7 +55,7 @@ ALL_NUMBERS = Numbers.of(NumberSet.all())
 NO_NUMBERS = Numbers.of(NumberSet.nothing())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class StringSet:
     """Strings of `language` (None: all) whose length in code points is in [low, high].
 
@@ -125,7 +127,7 @@ class Contains:
     first: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class ArrayShape:
     prefix: tuple[Node, ...] = ()
     rest: Node = EVERYTHING
@@ -140,7 +142,7 @@ class ArrayShape:
         return self.prefix[index] if index < len(self.prefix) else self.rest
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Members:
     """What one schema object says about members: the value of a declared name is its property and all matching patterns; of any
     other name all matching patterns, or `additional` when none matches. `invites` tells that it says so itself of further
@@ -184,7 +186,7 @@ class Witness:
     node: Node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class ObjectShape:
     members: tuple[Members, ...] = ()
     required: tuple[str, ...] = ()
@@ -205,7 +207,7 @@ class ObjectShape:
         return ObjectShape(self.members, self.required, self.names, self.low, self.high, self.dependencies, self.witnesses, pointer)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(unsafe_hash=True, slots=True)
 class Shapes:
     literals: frozenset[str]
     number: Numbers

@@ -267,3 +267,33 @@ def test_leaving_an_async_generation_aborts_it():
         return model.runtime.engine
 
     assert len(asyncio.run(scenario()).aborted) == 2
+
+
+def test_a_stream_ends_with_the_whole_answer():
+    llm = LLM.over(fake_runtime(says('{"a": 1}')))
+    *deltas, last = llm.stream("x", schema=SCHEMA)
+    assert "".join(delta.text for delta in deltas) == '{"a": 1}'
+    assert all(delta.result is None for delta in deltas)
+    assert last.result is not None and last.result.parsed == {"a": 1}
+    two = [delta.index for delta in llm.stream("x", SamplingParams(n=2)) if delta.result is not None]
+    assert sorted(two) == [0, 1]
+
+
+def test_a_chat_can_be_streamed_within_a_running_event_loop():
+    async def notebook() -> str:
+        return "".join(delta.text for delta in LLM.over(fake_runtime(echoes)).stream_chat([{"role": "user", "content": "x"}]))
+
+    assert asyncio.run(notebook()) == "user: x\nassistant:"
+
+
+def test_leaving_a_stream_aborts_it():
+    runtime = fake_runtime(hangs("abc"))
+    stream = LLM.over(runtime).stream("x")
+    assert next(stream).text == "a"
+    stream.close()  # pyright: ignore[reportAttributeAccessIssue]
+    assert len(runtime.engine.aborted) == 1  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_a_stream_that_cannot_be_served_is_refused_at_once():
+    with pytest.raises(InvalidRequest):
+        LLM.over(fake_runtime(echoes)).stream("x", SamplingParams(max_tokens=1000))

@@ -22,6 +22,8 @@ GRAMMARS = {
     "lengths": Grammar.json_schema({"type": "array", "items": {"type": "string", "minLength": 1, "maxLength": 3}, "maxItems": 2}),
     "pattern": Grammar.json_schema({"type": "string", "pattern": "^[a-zé]{1,4}( the)?$"}),
     "pattern keys": Grammar.json_schema({"type": "object", "patternProperties": {"^a": {"type": "null"}, "b$": {"type": ["null", "string"]}}, "additionalProperties": False}),
+    "pattern keys beside names": Grammar.json_schema({"type": "object", "properties": {"ab": {"type": "null"}, "abc": {}, "name": {}}, "patternProperties": {"^[a-zé]+$": {"type": "integer"}}, "additionalProperties": {"type": "string"}}, property_order="any"),
+    "short pattern keys": Grammar.json_schema({"type": "object", "patternProperties": {"^[a-b]{1,2}$": {"type": "null"}, "^x": {}}, "additionalProperties": False, "minProperties": 2}),
     "few pattern keys": Grammar.json_schema({"type": "object", "patternProperties": {"^(a|ab|é)$": {}}, "additionalProperties": False, "minProperties": 2}),
     "union": Grammar.json_schema({"anyOf": [{"properties": {"a": {"const": 1}}, "required": ["a"], "type": "object"}, {"properties": {"a": {"type": "string"}}, "type": "object"}, {"type": "array"}]}),
     "escaped neighbours": Grammar.json_schema({"type": "object", "properties": {"\n": {}, "a": {}, "\u2028": {}}, "required": ["a"], "maxProperties": 1, "additionalProperties": False}),

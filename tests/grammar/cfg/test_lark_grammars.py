@@ -143,6 +143,7 @@ def test_the_start_can_be_named(acceptor):
         ('start: "a")', 10, "unexpected"),
         ("start: x", 7, "rule x is used but not defined"),
         ("start: X", 7, "terminal X is used but not defined"),
+        ('start: exprs\nexpr: "a"', 7, "expected expr"),
         ('start: "a"\nstart: "b"', 11, "defined twice"),
         ('x: "a"', None, "rule start is used but not defined"),
         ('start: A\nA: B\nB: "b" A', 9, "uses itself"),

@@ -161,5 +161,5 @@ def test_members_that_stand_for_several_conditions(names: Any, letters: str, hig
         schema["maxProperties"] = high
     grammar = Grammar.json_schema(schema, property_order="any")
     for members in ("ab cd", "ab c d", "a b c d", "abcd", "abc", "ad bc", "ca db ", "ab ab cd", "ae bc cd"):
-        value = dict.fromkeys(members.split(), 1)
+        value: dict[str, Any] = dict.fromkeys(members.split(), 1)
         assert grammar.accepts(json.dumps(value)) == jsonschema.Draft202012Validator(schema).is_valid(value), members

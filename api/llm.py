@@ -54,6 +54,8 @@ class LLM:
             `{"method": "ngram", "num_speculative_tokens": 5}`.
         seed: base of the seeds of requests that bring none.
         limits: budgets of each constraint.
+        grammar_cache_memory_bytes: memory of the grammars that are kept for other requests, 512 MiB if None; those used longest ago
+            go first.
         fsm_cache_dir: folder in which tables of vocabularies are kept for the next start; None keeps none.
         tool_call_format: how the model writes tool calls; None is what its chat template uses.
         reasoning_parser: how the model sets its thoughts off, "none" if it has none; None is what its chat template uses.
@@ -83,6 +85,7 @@ class LLM:
         seed: int | None = None,
         device: str | None = None,
         limits: Limits | None = None,
+        grammar_cache_memory_bytes: int | None = None,
         fsm_cache_dir: str | None = None,
         tool_call_format: str | None = None,
         reasoning_parser: str | None = None,
@@ -105,6 +108,7 @@ class LLM:
             seed=seed,
             device=device,
             limits=limits or Limits(),
+            grammar_cache_memory_bytes=grammar_cache_memory_bytes,
             fsm_cache_dir=fsm_cache_dir,
         )
         self._use(open_runtime(options), tool_call_format=tool_call_format, reasoning_parser=reasoning_parser)

@@ -26,6 +26,8 @@ class RuntimeOptions:
         tensor_parallel_size: number of GPUs that share the model; only 1 is built.
         speculative_config: settings of `SpeculativeConfig`.
         limits: budgets of each constraint.
+        grammar_cache_memory_bytes: memory of the grammars that are kept for other requests, 512 MiB if None; those used longest ago
+            go first.
         fsm_cache_dir: folder in which tables of vocabularies are kept for the next start (`fsm_cache.ArrayStore`); None keeps none.
 
     The others are those of `EngineConfig`.
@@ -49,6 +51,7 @@ class RuntimeOptions:
     seed: int | None = None
     device: str | None = None
     limits: Limits = field(default_factory=Limits)
+    grammar_cache_memory_bytes: int | None = None
     fsm_cache_dir: str | None = None
 
     def __post_init__(self) -> None:
@@ -149,7 +152,7 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
     store = None if options.fsm_cache_dir is None else ArrayStore(options.fsm_cache_dir)
     vocabulary = Vocabulary.from_tokenizer(model.tokenizer, model.vocab_size, model.eos_token_ids, store)
     table = TokenTable(token_bytes=vocabulary.token_bytes, special_name=model.tokenizer.id_to_token)
-    compiler = FsmCompiler(vocabulary, options.limits)
+    compiler = FsmCompiler(vocabulary, options.limits, max_bytes=options.grammar_cache_memory_bytes)
     core = EngineCore(model, config, compiler)
     return Runtime(
         model=model,

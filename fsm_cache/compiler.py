@@ -74,17 +74,18 @@ class FsmCompiler:
         vocabulary: the tokens of the model.
         limits: budgets of each grammar.
         max_workers: threads.
-        max_bytes: memory of the automata kept for reuse; the least recently used are dropped. Cursors keep theirs until they end.
+        max_bytes: memory of the automata kept for reuse, 512 MiB if None; the least recently used are dropped. Cursors keep theirs until
+            they end.
     """
 
-    def __init__(self, vocabulary: Vocabulary, limits: Limits | None = None, max_workers: int = 2, max_bytes: int = _DEFAULT_MAX_BYTES):
+    def __init__(self, vocabulary: Vocabulary, limits: Limits | None = None, max_workers: int = 2, max_bytes: int | None = None):
         self.vocabulary = vocabulary
         self._limits = limits or Limits()
         self._max_workers = max_workers
         self._start()
         self._hits = self._misses = self._failures = self._cancelled = 0
         self._seconds = 0.0
-        self._max_bytes = max_bytes
+        self._max_bytes = _DEFAULT_MAX_BYTES if max_bytes is None else max_bytes
         self._num_bytes = self._since_review = 0
 
     def _start(self) -> None:

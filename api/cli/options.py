@@ -33,6 +33,7 @@ def runtime_options(args: argparse.Namespace) -> RuntimeOptions:
         draft_from_grammar=args.draft_from_grammar,
         speculative_config=args.speculative_config,
         device=args.device,
+        grammar_cache_memory_bytes=args.grammar_cache_memory_bytes,
         fsm_cache_dir=args.fsm_cache_dir,
         **({"max_waiting": args.max_waiting} if "max_waiting" in args else {}),
     )

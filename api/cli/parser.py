@@ -227,6 +227,12 @@ def _add_engine(parser: argparse.ArgumentParser) -> None:
         help="draft what a grammar forces or has led to before: the same answers in fewer steps",
     )
     group.add_argument("--speculative-config", type=_json_object, metavar="JSON", help='draft by prompt lookup: \'{"method": "ngram"}\'')
+    group.add_argument(
+        "--grammar-cache-memory-bytes",
+        type=_positive,
+        metavar="N",
+        help="memory of the grammars that are kept for other requests (512 MiB)",
+    )
     group.add_argument("--fsm-cache-dir", metavar="DIR", help="keep tables of vocabularies there for the next start (nowhere)")
     group.add_argument("--device", metavar="D", help="a torch device (a GPU if there is one)")
 

@@ -445,3 +445,17 @@ def test_a_ctrl_c_that_compiled_code_drops_is_heeded(monkeypatch: pytest.MonkeyP
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with interrupt.heeded():
         interrupt.check()
+
+
+@pytest.mark.parametrize("command", ["serve", "generate", "chat"])
+def test_every_setting_of_the_engine_reaches_it(command: str):
+    given = {
+        "dtype": "float32", "quantization": "int8", "max_model_len": 100, "max_num_seqs": 3, "max_num_batched_tokens": 70,
+        "gpu_memory_utilization": 0.5, "kv_cache_memory_bytes": 1 << 20, "grammar_cache_memory_bytes": 1 << 21, "fsm_cache_dir": "tables",
+        "device": "cpu",
+    }  # fmt: skip
+    switched = ("enable_prefix_caching", "async_scheduling", "resident_masks", "draft_from_grammar")
+    words = [word for name, value in given.items() for word in (f"--{name.replace('_', '-')}", str(value))]
+    words += [f"--no-{name.replace('_', '-')}" for name in switched]
+    settings = options.runtime_options(build_parser().parse_args([command, "m", *words]))
+    assert {name: getattr(settings, name) for name in (*given, *switched)} == given | dict.fromkeys(switched, False)

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 NUM_CLIENTS = 64
 SECONDS = float(os.environ.get("FORMCAST_LOAD_SECONDS", "60"))
-MAX_GROWTH_BYTES = 256 << 20
+MAX_GROWTH_BYTES = 64 << 20
 SCHEMA = {
     "type": "object",
     "properties": {"id": {"type": "integer"}, "kind": {"enum": ["a", "b"]}, "ok": {"type": "boolean"}},
@@ -32,7 +32,8 @@ Ask = Callable[[httpx.AsyncClient, int], Awaitable[None]]
 
 @pytest.fixture(scope="module")
 def server(model: str) -> Iterator[Server]:
-    started = Server.serve(model, "--served-model-name", "small", "--max-model-len", "512", "--max-num-seqs", "32")
+    bounds = ("--max-model-len", "512", "--max-num-seqs", "32", "--grammar-cache-memory-bytes", str(64 << 20))
+    started = Server.serve(model, "--served-model-name", "small", *bounds)
     yield started
     started.kill()
 

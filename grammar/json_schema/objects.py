@@ -124,15 +124,17 @@ class ObjectFrames:
     def frame(self, at: _At) -> int:
         frame = self._frames.get(at)
         if frame is None:
-            frame = self._compiler.machine.new_frame(lambda: self._make(at), lambda outcome: self._on_key(at, outcome))
+            frame = self._compiler.machine.new_frame(self._make, at, self._on_key)
             self._frames[at] = frame
         return frame
 
     # --- what may come ---------------------------------------------------------------------------------------------
 
     def _make(self, at: _At) -> ObjectFrame:
-        num_seen = at.progress.seen.bit_count()
-        can_close = self._completion.is_complete(at.progress) and not any(len(rival.data) == num_seen for rival in at.rivals)
+        can_close = self._completion.is_complete(at.progress)
+        if can_close and at.rivals:
+            num_seen = at.progress.seen.bit_count()
+            can_close = not any(len(rival.data) == num_seen for rival in at.rivals)
         declared, classes = self._allowed(at)
         key_row, names = self._key_start(classes) if declared or classes else _KeyStart(None, None)
         return ObjectFrame(can_close, key_row, classes, declared, len(self.names.sorted), names)
@@ -142,7 +144,7 @@ class ObjectFrames:
         seen = at.progress.seen
         declared, classes = self._completion.outcomes(at.progress)
         declared &= ~self._order.held_back(seen, at.sequences)
-        if not self._order.is_complete(seen):
+        if classes and not self._order.is_complete(seen):
             classes &= sum(1 << j for j, c in enumerate(self.names.classes) if c.invited)
         if at.rivals:
             declared = sum(1 << i for i in ones(declared) if self._ways(at, i))
@@ -152,8 +154,9 @@ class ObjectFrames:
         sequences, rivals = at.sequences, Rivals()
         if outcome < CLASS_BASE:
             sequences = self._order.after(at.progress.seen, sequences, outcome)
-            name = self.names.sorted[outcome]
-            rivals = tuple(rival for rival in at.rivals if name in rival.data)
+            if at.rivals:
+                name = self.names.sorted[outcome]
+                rivals = tuple([rival for rival in at.rivals if name in rival.data])
         ways: list[_Way] = []
         for node, progress in self._completion.ways(at.progress, outcome):
             after = _At(progress, sequences, rivals)

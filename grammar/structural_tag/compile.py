@@ -413,7 +413,10 @@ class _Compiler:
 
     def _fork(self, make: Callable[[], list[Elements]]) -> int:
         """A fork whose alternatives are made when it is reached."""
-        return self._machine.new_value(lambda: ForkParts([self._short(alternative) for alternative in make()]))
+        return self._machine.new_value(self._fork_parts, make)
+
+    def _fork_parts(self, make: Callable[[], list[Elements]]) -> ForkParts:
+        return ForkParts([self._short(alternative) for alternative in make()])
 
     def _loop(self, make: Callable[[Element], list[Elements]]) -> Element:
         """A fork that its own alternatives lead back to."""

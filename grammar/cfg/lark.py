@@ -13,8 +13,9 @@ from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from .ir import Atom, ContextFreeGrammar, Embedded, Lexeme, Reference, Repeat, Rule, SpecialToken, Symbol
 from .lark_definitions import MAIN, Definitions, Key
+from .lark_notation import Body, Definition, LarkSymbol, NamedTokens, Nested, Part, Repeated, Usage, Value, Written
 from .lark_patterns import PatternText
-from .lark_reader import Body, Definition, LarkSymbol, NamedTokens, Nested, Part, Repeated, Usage, Value, Written, read_lark
+from .lark_reader import read_lark
 from .lark_terminals import Terminals
 from .ordered import check_never_empty, parse_ordered
 from .wellformed import check_sentences

@@ -20,9 +20,9 @@ from formcast.api.constraints import Constraint, of_schema
 from formcast.api.tools.formats import FORMATS, format_named, format_of_template
 from formcast.api.tools.names import ALIASES, FORMAT_NAMES
 from formcast.api.tools.tool import Tool, ToolChoice, ToolError
-from formcast.grammar.structural_tag import Token, to_json
+from formcast.grammar.structural_tag import to_json
 from formcast.grammar.structural_tag.reader import read_tree
-from formcast.grammar.structural_tag.spec import boundaries_of, walk
+from formcast.grammar.structural_tag.spec import tokens_of, walk
 
 # formats that write each argument apart: only those that a tool declares
 COMPOSED = ("pythonic", "llama4_pythonic", "olmo3", "lfm2", "qwen3_coder", "glm45", "seed_oss", "minimax_m2", "deepseek_v32")
@@ -297,7 +297,7 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
 
 def _tokens_of(tool_format: Any) -> list[str]:
     tree = tool_format.tree(TOOLS, REQUIRED)
-    return [str(b.token) for node in walk(tree) for b in boundaries_of(node) if isinstance(b, Token)]
+    return [str(token.token) for node in walk(tree) for token in tokens_of(node)]
 
 
 def read_tokens(reader: AnswerReader, tokens: list[int], spelled: list[bytes], size: int) -> list[tuple[str, Any]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ...grammar.structural_tag import Token
-from .format import ToolFormat
+from .format import FramedFormat, ToolFormat
+from .harmony import Harmony
 from .headed_formats import DeepSeekV3, DeepSeekV31, KimiK2, MistralCalls
 from .json_formats import FunctionTag, JsonSection, Llama3Json, PlainJson, WrappedJson
 from .names import ALIASES
@@ -82,6 +83,7 @@ _ALL: tuple[ToolFormat, ...] = (
         opening="[",
         closing="]",
     ),
+    Harmony(),
     FunctionTag(),
     PlainJson(),
 )
@@ -89,6 +91,7 @@ FORMATS: dict[str, ToolFormat] = {tool_format.name: tool_format for tool_format 
 
 # What only the chat templates of a format hold, most telling first. Some need two signs.
 _SIGNS = (
+    (("<|channel|>analysis<|message|>",), "harmony"),
     (("[TOOL_CALLS]", "[CALL_ID]"), "mistral_v11"),
     (("[TOOL_CALLS]", "[ARGS]"), "mistral_v13"),
     (("[TOOL_CALLS]",), "mistral"),
@@ -139,8 +142,8 @@ def format_named(name: str, template: str | None = None) -> ToolFormat:
 
 def format_of_template(source: str | None) -> ToolFormat:
     """The format that a chat template uses; JSON objects where it knows no tools."""
-    found = _format_by_signs(source) if source is not None and knows_tools(source) else None
-    return FORMATS["json"] if found is None else found
+    found = _format_by_signs(source or "")
+    return found if isinstance(found, FramedFormat) or (found is not None and knows_tools(source or "")) else FORMATS["json"]
 
 
 def _format_by_signs(source: str) -> ToolFormat | None:

@@ -1,5 +1,6 @@
 """What the tags around calls are called: a name tells a reader of the answer what a tag is.
 
+`message`                   stands before a piece of the content, which is a paragraph of its own
 `group`                     stands around calls and is no part of the answer
 `call:<tool>`               its content is the JSON text of the arguments
 `headed call:<tool>`        a tag `arguments` with that text follows inside, maybe after a tag `call id`
@@ -19,6 +20,7 @@ NAMED_CALL = "named call:"
 ARGUMENTS = "arguments"
 CALL_ID = "call id"
 GROUP = "group"
+MESSAGE = "message"
 
 __all__ = [
     "ARGUMENT",
@@ -29,6 +31,7 @@ __all__ = [
     "GROUP",
     "HEADED_CALL",
     "IDENTIFIED_CALL",
+    "MESSAGE",
     "NAMED_CALL",
     "PADDED_ARGUMENT",
     "TEXT_ARGUMENT",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from toy_vocabulary import EOS, brute_force, mask_of, vocabulary, walk
 
-from formcast import Grammar, compile_grammar
+from formcast import Grammar, Vocabulary, compile_grammar
 from formcast.fsm_cache import advance_many, fill_masks
 
 GRAMMARS = {
@@ -177,3 +177,10 @@ def test_a_mask_says_whether_nothing_but_the_end_is_left(name: str) -> None:
         assert cursor.mask().is_end == (allowed == {EOS})
         if not cursor.advance(rng.choice(sorted(allowed - {EOS}) or [EOS])):
             break
+
+
+def test_a_leaf_may_end_inside_more_bytes_than_there_are_tokens() -> None:
+    long = [bytes([letter]) * 20_000 for letter in b"abcdefgh"]
+    vocab = Vocabulary([*long, b"-", None], eos_token_ids=[9])
+    cursor = compile_grammar(Grammar.regex("([^-][^-])*[^-]?"), vocab).cursor()
+    assert mask_of(cursor) == {*range(8), 9}

@@ -165,9 +165,9 @@ def test_what_a_prompt_says_of_the_thought(prompt: str, expected: Thought | None
     ],
 )
 def test_the_format_of_a_template(name: str | None, source: str | None, expected: Any):
-    assert reasoning_format(name, source) == expected
+    assert reasoning_format(name, source, FORMATS["hermes"]) == expected
     with pytest.raises(InvalidRequest, match="qwen3"):
-        reasoning_format("qwen4", source)
+        reasoning_format("qwen4", source, FORMATS["hermes"])
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,8 @@ REASONING_FORMATS = {
     "seed_oss": _between("<seed:think>", "</seed:think>"),
     "openai_gptoss": ReasoningFormat(begin=ANALYSIS, end=NEXT, may_close=False, repeats=True, is_framed=True),
 }
+_COHERE = dataclasses.replace(_between("<|START_THINKING|>", "<|END_THINKING|>"), is_framed=True)
+REASONING_FORMATS |= {"cohere_command3": _COHERE, "cohere_command4": _COHERE}
 ALIASES = {"gpt-oss": "openai_gptoss", "harmony": "openai_gptoss"}
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LimitError
+from ..lazily import lazy
 from ..machine_layout import CLASS_BASE
 from .dependencies import Dependencies
 from .names import Names, ones
@@ -157,7 +157,7 @@ class Completion:
 
     # --- number of members -----------------------------------------------------------------------------------------
 
-    @cached_property
+    @lazy
     def _addable(self) -> int:
         """Names that can come together with all that they bring along."""
         usable = self._names.usable

@@ -12,12 +12,12 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 from fractions import Fraction
-from functools import cached_property
 from operator import itemgetter
 from typing import Protocol
 
 from ..errors import LimitError
 from ..languages import Edge
+from ..lazily import lazy
 from ..limits import Limits
 from .numbers_divisors import Grid
 from .numbers_exponent import MAX_EXPONENT, MIN_EXPONENT, AfterExponentMark, ExponentTail
@@ -111,7 +111,7 @@ class Digits:
     stage: Stage
     scientific: bool
 
-    @cached_property
+    @lazy
     def _windows(self) -> list[Window]:
         if self.digits == 0:
             return [self.side.window_at_zero(self.places)]

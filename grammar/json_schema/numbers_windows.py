@@ -12,9 +12,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import groupby
 
+from ..lazily import lazy
 from .numbers_divisors import decade, decimal_places, power_of_ten
 from .numbers_exponent import MAX_EXPONENT, MIN_EXPONENT, Ranges
 from .numbers_line import Line
@@ -53,11 +53,11 @@ class Side:
 
     line: Line
 
-    @cached_property
+    @lazy
     def _places(self) -> int:
         return max([decimal_places(cut) or 0 for cut in self.line.cuts], default=0)
 
-    @cached_property
+    @lazy
     def _cuts(self) -> tuple[int, ...]:
         unit = 10**self._places
         return tuple([cut.numerator * (unit // cut.denominator) for cut in self.line.cuts])
@@ -76,7 +76,7 @@ class Side:
         whole, rest = divmod(self._cuts[index], unit)
         return Fraction(self._cuts[index] - digits * unit, unit) if rest else whole - digits
 
-    @cached_property
+    @lazy
     def decades(self) -> tuple[Decade, ...]:
         cuts = self.line.cuts
         found = []
@@ -90,7 +90,7 @@ class Side:
         cut = self.line.cuts[index]
         return decade(cut) if cut else None
 
-    @cached_property
+    @lazy
     def _first_gap(self) -> int:
         """The index of the gap right above zero."""
         cuts = self.line.cuts

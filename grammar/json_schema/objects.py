@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..lazily import lazy
 from ..lowering import Lowering
 from ..machine_layout import CLASS_BASE, OBJECT_AFTER
 from ..machine_parts import ObjectFrame, Transition
@@ -104,7 +104,7 @@ class ObjectFrames:
         keys, lowering = self._escaped
         return lowering.escape(keys.within(lo, hi, depth))
 
-    @cached_property
+    @lazy
     def _escaped(self) -> tuple[Keys, Lowering]:
         """The names in every spelling."""
         limits = self._compiler.expander.limits
@@ -151,12 +151,12 @@ class ObjectFrames:
         return declared, classes
 
     def _ways(self, at: _At, outcome: int) -> list[_Way]:
+        """Of an object that has rivals."""
         sequences, rivals = at.sequences, Rivals()
         if outcome < CLASS_BASE:
             sequences = self._order.after(at.progress.seen, sequences, outcome)
-            if at.rivals:
-                name = self.names.sorted[outcome]
-                rivals = tuple([rival for rival in at.rivals if name in rival.data])
+            name = self.names.sorted[outcome]
+            rivals = tuple(rival for rival in at.rivals if name in rival.data)
         ways: list[_Way] = []
         for node, progress in self._completion.ways(at.progress, outcome):
             after = _At(progress, sequences, rivals)
@@ -166,6 +166,11 @@ class ObjectFrames:
         return ways
 
     def _on_key(self, at: _At, outcome: int) -> Transition:
+        if not at.rivals:
+            value, frame, sequences = self._compiler.value, self.frame, at.sequences
+            if outcome < CLASS_BASE:
+                sequences = self._order.after(at.progress.seen, sequences, outcome)
+            return [(value(node), frame(_At(progress, sequences))) for node, progress in self._completion.ways(at.progress, outcome)]
         return [(self._compiler.value(way.node, way.unlike), self._frame_behind(way, outcome)) for way in self._ways(at, outcome)]
 
     def _frame_behind(self, way: _Way, outcome: int) -> int:

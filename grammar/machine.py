@@ -210,7 +210,7 @@ class Machine(RecordedText):
             data, lengths = b"".join(raw), list(map(len, raw))
         if len(data) > self.limits.max_nodes:
             raise LimitError(f"the names of an object need more than {self.limits.max_nodes} nodes (max_nodes)")
-        ends = np.array(list(accumulate(lengths)), np.int32)
+        ends = np.fromiter(accumulate(lengths), np.int32, len(names))
         out = np.empty((len(data) + 1) * NAME_NODE, np.int32)
         path = np.zeros(max(lengths, default=0) + 1, np.int32)
         owner = len(self._name_tries)

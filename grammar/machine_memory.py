@@ -143,7 +143,7 @@ class MachineMemory:
 # The arrays in the order in which kernels find them, with how many numbers they have at first. All but nodes and rows begin as parts of
 # one block: it is copied faster than six arrays are made.
 _NODES, _BUCKETS, _ROWS, _TABLE, VALUES, FRAMES, _TRANSITIONS, _HEADER = range(8)
-_FIRST_NODES, _FIRST_BUCKETS, _FIRST_TRANSITIONS = 1 << 14, 1 << 10, 256
+_FIRST_NODES, _FIRST_BUCKETS, _FIRST_TRANSITIONS = 1 << 14, 1 << 10, 128
 _LENGTHS = (0, _FIRST_BUCKETS, 0, 1 << 10, 64, 64, 3 * _FIRST_TRANSITIONS, HEADER_SIZE)
 _STARTS = (0, *accumulate(_LENGTHS))
 _PARTS = tuple(slice(start, stop) for start, stop in pairwise(_STARTS))

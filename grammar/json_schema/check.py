@@ -196,8 +196,7 @@ class _Walk:
         if limits.max_enum < _FEW:
             self._plain.pop("enum", None)
         self._num_settled = 0
-        self._seen: set[tuple[int, Scope]] = set()
-        self._alone: set[tuple[int, Scope]] = set()
+        self._seen: dict[tuple[int, Scope], bool] = {}  # and whether alone
         self._found: set[int] = set()
         self._references: dict[tuple[int, Scope], list[_Reference]] = {}
         self._stack = [_Visit(document.root, "", ROOT, EMPTY_SCOPE, 0, True)]
@@ -205,18 +204,17 @@ class _Walk:
 
     def run(self) -> list[Finding]:
         found: list[Finding] = []
-        while self._stack:
-            visit = self._stack.pop()
+        stack, seen = self._stack, self._seen
+        while stack:
+            visit = stack.pop()
             schema = visit.schema
             if isinstance(schema, dict):
                 key = (id(schema), visit.scope)
-                first = key not in self._seen
-                if first or (visit.alone and key not in self._alone):
-                    self._seen.add(key)
-                    if visit.alone:
-                        self._alone.add(key)
+                known = seen.get(key)
+                if known is None or (visit.alone and not known):
+                    seen[key] = visit.alone
                     self._check_budget(visit.pointer, visit.depth)
-                    self._place(visit, first, found)
+                    self._place(visit, known is None, found)
             elif not isinstance(schema, bool):
                 found.append(Finding(visit.pointer, "", "refused", f"a schema must be an object or a boolean, not {type(schema).__name__}"))
         circle = self._circle()
@@ -250,7 +248,8 @@ class _Walk:
             self._found.add(id(schema))
             plain = self._plain
             for keyword, value in schema.items():
-                if self._only_refused and (plain[keyword](value) if keyword in plain else keyword not in KNOWN):
+                is_plain = plain.get(keyword)
+                if self._only_refused and (keyword not in KNOWN if is_plain is None else is_plain(value)):
                     continue
                 finding = _finding(keyword, schema, pointer, draft, self._limits, only_ref)
                 if keyword not in astray:
@@ -280,9 +279,11 @@ class _Walk:
             except GrammarError as error:
                 astray[keyword] = Finding(place, keyword, "refused", error.reason)
             else:
-                self._stack.append(_Visit(target.schema, target.base, target.pointer, scope, visit.depth, alone))
-                link = _Reference((id(target.schema), scope), place, keyword)
-                self._references.setdefault((id(schema), visit.scope), []).append(link)
+                there = (id(target.schema), scope)
+                known = self._seen.get(there)
+                if known is None or (alone and not known):
+                    self._stack.append(_Visit(target.schema, target.base, target.pointer, scope, visit.depth, alone))
+                self._references.setdefault((id(schema), visit.scope), []).append(_Reference(there, place, keyword))
         return astray
 
     def _go_on(self, schema: Mapping[str, Json], pointer: Pointer, base: str, scope: Scope, depth: int, draft: Draft) -> None:

@@ -36,7 +36,7 @@ class ReasoningFormat:
     @property
     def signs(self) -> tuple[str, str]:
         """What the chat templates of models that think so hold."""
-        return spelled(self.begin), spelled(self.end)
+        return spelled(self.begin).rstrip(), spelled(self.end)
 
 
 def _between(begin: str, end: str) -> ReasoningFormat:
@@ -51,6 +51,7 @@ REASONING_FORMATS = {
     "glm45": _THINK,
     "mistral": _between("[THINK]", "[/THINK]"),
     "seed_oss": _between("<seed:think>", "</seed:think>"),
+    "gemma4": ReasoningFormat(begin=(Token(token="<|channel>"), "thought\n"), end=Token(token="<channel|>")),
     "openai_gptoss": ReasoningFormat(begin=ANALYSIS, end=NEXT, may_close=False, repeats=True, is_framed=True),
 }
 _COHERE = dataclasses.replace(_between("<|START_THINKING|>", "<|END_THINKING|>"), is_framed=True)

@@ -75,10 +75,7 @@ class _Compiler:
 
     def _settle(self, grammar: NumberedGrammar) -> None:
         """Tells each reader what can come after its terminal."""
-        following = following_terminals(grammar)
-        if following is None:
-            return
-        for reader, terminals in zip(self._readers, following, strict=True):
+        for reader, terminals in zip(self._readers, following_terminals(grammar), strict=True):
             reader.settle(self._firsts(terminals))
 
     def _firsts(self, terminals: int) -> Iterator[CharSet]:

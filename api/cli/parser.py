@@ -7,6 +7,8 @@ import json
 from typing import Any, NoReturn
 
 from ... import __version__
+from ..answers.names import ALIASES as REASONING_ALIASES
+from ..answers.names import REASONING_NAMES
 from ..tools.names import ALIASES, FORMAT_NAMES
 
 _CONSTRAINT_EXAMPLES = """\
@@ -262,8 +264,9 @@ def _add_thinking(parser: argparse.ArgumentParser) -> None:
 def _add_reasoning_parser(parser: Any) -> None:
     parser.add_argument(
         "--reasoning-parser",
-        choices=("qwen3", "deepseek_r1", "deepseek_v3", "glm45", "mistral", "seed_oss", "none"),
-        help="how the model sets its thoughts off (what its chat template uses)",
+        choices=(*REASONING_NAMES, *REASONING_ALIASES, "none"),
+        metavar="NAME",
+        help="how the model sets its thoughts off, such as qwen3 or openai_gptoss; none if it does not think (what its chat template uses)",
     )
 
 

@@ -24,7 +24,7 @@ from .places import Leaf, Path, Places, Position
 
 
 def compile_cfg(
-    grammar: ContextFreeGrammar, limits: Limits | None = None, special_tokens: Mapping[str, int] | None = None
+    grammar: ContextFreeGrammar, limits: Limits | None = None, special_tokens: Mapping[str, int | None] | None = None
 ) -> tuple[Machine, int]:
     """A fresh automaton and its state before any text. `special_tokens`: ids by name, of the vocabulary it is for.
 

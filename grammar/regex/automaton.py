@@ -9,11 +9,12 @@ from ..languages import Edge, Run
 from ..limits import Limits
 from .budget import Budget
 from .charset import CharSet
-from .counting import count_strings, shortest, tail_length_bits
+from .counting import count_strings, tail_length_bits
 from .derivative import locate, row
 from .emptiness import is_live
 from .nodes import ANYTHING, EMPTY, Node
 from .runs import ahead, run_of
+from .shortest import shortest
 
 
 class RegexAutomaton:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from .beams import refuse_beside_beams
 from .errors import bad_request, not_supported
 from .functions import FunctionChoice, refuse_both
 from .messages import Message
@@ -98,13 +99,11 @@ class StreamOptions(StrictModel):
 _DEFAULTS: dict[str, Any] = {
     "allowed_token_ids": None,
     "bad_words": [],
-    "length_penalty": 1.0,
     "prompt_logprobs": None,
     "return_token_ids": False,
     "return_tokens_as_token_ids": False,
     "spaces_between_special_tokens": True,
     "truncate_prompt_tokens": None,
-    "use_beam_search": False,
 }
 
 
@@ -155,18 +154,20 @@ class GenerationBody(StrictModel):
     cache_salt: str | None = None
     thinking_token_budget: int | None = None
 
+    # vLLM's, and `beam_width` where it is to be wider than `n`.
+    use_beam_search: bool | None = None
+    beam_width: int | None = None
+    length_penalty: float | None = None
+
     # Further parameters of vLLM. They are understood, and refused unless they ask for what happens anyway.
     add_special_tokens: bool | None = None
     allowed_token_ids: Unsupported = None
     bad_words: Unsupported = None
-    length_penalty: Unsupported = None
     prompt_logprobs: Unsupported = None
     return_token_ids: Unsupported = None
     return_tokens_as_token_ids: Unsupported = None
     spaces_between_special_tokens: Unsupported = None
     truncate_prompt_tokens: Unsupported = None
-    use_beam_search: Unsupported = None
-
     response_format: ResponseFormat | None = None
     structured_outputs: StructuredOutputs | None = None
     guided_json: Any = None
@@ -193,6 +194,7 @@ class GenerationBody(StrictModel):
         if self.stream_options is not None:
             refuse_unless(self.stream_options, {"include_obfuscation": False, "continuous_usage_stats": False}, prefix="stream_options.")
         refuse_unless(self, _DEFAULTS | {"add_special_tokens": self.special_tokens_default})
+        refuse_beside_beams(self)
         if self.cache_salt == "":
             raise bad_request("'cache_salt' must not be empty", param="cache_salt")
         if self.priority is not None and abs(self.priority) >= 1 << 31:

@@ -29,7 +29,7 @@ from .nodes import list_members, make_node
 from .unions import MAX_MEMBERS, OUT_SIZE, push
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4))
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4), apart=True)
 def step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count):
     """First byte after a place in a context-free grammar. Answers the count, or a code."""
     at = values[nodes[node * NODE + A]]
@@ -56,7 +56,7 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
     return count
 
 
-@kernel(i4(P, P, P, P, P, i4, P, i4, i4))
+@kernel(i4(P, P, P, P, P, i4, P, i4, i4), apart=True)
 def begin_fork(nodes, buckets, table, values, header, node, out, first, count):
     """Appends the continuations of a fork to out[first:first + count]. Answers the new count, or a code."""
     at = values[nodes[node * NODE + A]]

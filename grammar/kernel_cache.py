@@ -57,10 +57,14 @@ class KernelCompiler(CompilerBase):
         return [passes]
 
 
+_called_by_symbol: list[Any] = []  # held, since what calls them holds no more than the symbol
+
+
 def _by_symbol(compiled: Any, signature: Any) -> Any:
     """What kernels call instead of a compiled kernel."""
     symbol = f"formcast {compiled.__module__}.{compiled.__name__}"
     add_symbol(symbol, address_of(compiled))
+    _called_by_symbol.append(compiled)
     return types.ExternalFunction(symbol, signature)
 
 
@@ -85,7 +89,8 @@ def kernel(signature: Any, *, far: bool = False, apart: bool = False) -> Callabl
         before = _config.CACHE_DIR
         _config.CACHE_DIR = str(cache_folder())
         try:
-            compiled = _njit(signature, cache=True, nogil=True, no_cfunc_wrapper=not (far or apart), no_cpython_wrapper=inner, pipeline_class=KernelCompiler)(function)
+            wrappers = {"no_cfunc_wrapper": not (far or apart), "no_cpython_wrapper": inner}
+            compiled = _njit(signature, cache=True, nogil=True, pipeline_class=KernelCompiler, **wrappers)(function)
             return _by_symbol(compiled, signature) if apart else compiled
         finally:
             _config.CACHE_DIR = before

@@ -108,9 +108,6 @@ def classify_value(nodes, rows, table, values, header, node, info):
     return np.int32(DONE)
 
 
-<<<<<<< HEAD
-@kernel(i4(P, P, P, P, P, P, P, i4, P), apart=True)
-=======
 @kernel(i4(P, P, P, P, P, P, i4, P))
 def classify_position(nodes, buckets, rows, table, values, header, node, info):
     """`classify` for a place in a context-free grammar: tables are worth their making where some leaf takes many tokens."""
@@ -140,8 +137,7 @@ def classify_position(nodes, buckets, rows, table, values, header, node, info):
     return np.int32(DONE)
 
 
-@kernel(i4(P, P, P, P, P, P, P, i4, P))
->>>>>>> main
+@kernel(i4(P, P, P, P, P, P, P, i4, P), apart=True)
 def classify(nodes, buckets, rows, table, values, frames, header, node, info):
     """Says how the mask of a node is made, in `info`; answers DONE or a code to serve."""
     info[WAY] = WALK

@@ -14,6 +14,7 @@ from ..runtime import Runtime
 from . import constraints, responses_tools
 from .beams import beam_search
 from .errors import bad_request, not_supported
+from .functions import function_choice_of, functions_of
 from .messages import template_messages
 from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
 from .responses_body import ResponsesBody
@@ -69,8 +70,11 @@ class Converter:
         field, max_tokens = body.token_budget
         num_logprobs = (body.top_logprobs or 0) if body.logprobs else None
         params = self._params(body, {"max_tokens": max_tokens, "logprobs": num_logprobs}, {"max_tokens": field, "logprobs": "top_logprobs"})
-        tools = tools_of(body.tools, body.tool_choice)
-        choice = choice_of(body.tool_choice, parallel=body.parallel_tool_calls)
+        if body.uses_functions:
+            tools, choice = functions_of(body.functions, body.function_call), function_choice_of(body.function_call)
+        else:
+            tools = tools_of(body.tools, body.tool_choice)
+            choice = choice_of(body.tool_choice, parallel=body.parallel_tool_calls)
         turn = self._conversations.turn(
             template_messages(body.messages),
             Asked(tools=tools, choice=choice, constraint=constraints.from_body(body)),

@@ -14,9 +14,10 @@ from pydantic_core import PydanticCustomError
 
 from .beams import refuse_beside_beams
 from .errors import bad_request, not_supported
+from .functions import FunctionChoice, refuse_both
 from .messages import Message
 from .strict import StrictModel
-from .tools import ToolBody, ToolChoiceBody
+from .tools import FunctionBody, ToolBody, ToolChoiceBody
 
 Unsupported = Any
 
@@ -223,8 +224,8 @@ class ChatCompletionBody(GenerationBody):
     modalities: list[str] | None = None
     tool_choice: ToolChoiceBody | None = None
     tools: list[ToolBody] | None = None
-    functions: Unsupported = None
-    function_call: Unsupported = None
+    functions: list[FunctionBody] | None = None
+    function_call: FunctionChoice | None = None
     audio: Unsupported = None
     prediction: Unsupported = None
     reasoning_effort: str | None = None
@@ -235,9 +236,7 @@ class ChatCompletionBody(GenerationBody):
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        for old, new in (("functions", "tools"), ("function_call", "tool_choice")):
-            if getattr(self, old) is not None:
-                raise bad_request(f"'{old}' is not supported: it became '{new}'", param=old, code="unsupported_parameter")
+        refuse_both(self)
         _refuse_set(self, ("audio", "prediction"))
         _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
         refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
@@ -250,6 +249,11 @@ class ChatCompletionBody(GenerationBody):
             raise not_supported("a modality other than text", param="modalities")
         if self.top_logprobs is not None and not self.logprobs:
             raise bad_request("'top_logprobs' needs 'logprobs': true", param="top_logprobs")
+
+    @property
+    def uses_functions(self) -> bool:
+        """Whether tools are given in the older form."""
+        return self.functions is not None or self.function_call is not None
 
     @property
     def token_budget(self) -> tuple[str, int | None]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from types import TracebackType
 from typing import Any
 
@@ -14,7 +15,8 @@ from .answers.conversations import Conversations, Turn
 from .answers.forms import AnswerForm, Asked
 from .deltas import Delta, delta_of
 from .jobs import Job
-from .prompts import Prompt, check_length
+from .on_thread import on_thread
+from .prompts import check_length
 from .runtime import Runtime, RuntimeOptions, open_runtime
 from .tools.arguments import ChoiceArgument, ToolArgument, choice_from, tools_from
 
@@ -49,7 +51,7 @@ class AsyncLLM:
         """Generations under way."""
         return self._num_live
 
-    async def generate(
+    def generate(
         self,
         prompt: str | Sequence[int],
         sampling_params: SamplingParams | None = None,
@@ -62,15 +64,18 @@ class AsyncLLM:
         structural_tag: Any = None,
     ) -> AsyncGenerator[Delta, None]:
         """Continue a text or token ids. Arguments and errors are those of `LLM.generate`."""
-        constraint = constraints.from_arguments(
-            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
-        )
-        encode = self._encoder.of_text if isinstance(prompt, str) else self._encoder.of_token_ids
-        encoded: Prompt = await asyncio.to_thread(encode, prompt)  # type: ignore[arg-type]
-        async for delta in self._deltas(Turn(encoded, AnswerForm(constraint=constraint)), sampling_params):
-            yield delta
+        read_constraint = partial(
+            constraints.from_arguments,
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag,
+        )  # fmt: skip
 
-    async def chat(
+        def read() -> Turn:
+            encoded = self._encoder.of_text(prompt) if isinstance(prompt, str) else self._encoder.of_token_ids(prompt)
+            return Turn(encoded, AnswerForm(constraint=read_constraint()))
+
+        return self._deltas(read, sampling_params)
+
+    def chat(
         self,
         messages: Sequence[dict[str, Any]],
         sampling_params: SamplingParams | None = None,
@@ -88,28 +93,37 @@ class AsyncLLM:
         chat_template_kwargs: dict[str, Any] | None = None,
     ) -> AsyncGenerator[Delta, None]:
         """The assistant's next turn. Arguments and errors are those of `LLM.chat`."""
-        constraint = constraints.from_arguments(
-            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
-        )
-        use = choice_from(tool_choice, parallel=parallel_tool_calls)
-        asked = Asked(tools=tools_from(tools, use), choice=use, constraint=constraint)
-        make = partial(self._conversations.turn, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
-        turn = await asyncio.to_thread(make, messages, asked)
-        async for delta in self._deltas(turn, sampling_params):
-            yield delta
+        read_constraint = partial(
+            constraints.from_arguments,
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag,
+        )  # fmt: skip
+
+        def read() -> Turn:
+            use = choice_from(tool_choice, parallel=parallel_tool_calls)
+            asked = Asked(tools=tools_from(tools, use), choice=use, constraint=read_constraint())
+            return self._conversations.turn(messages, asked, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
+
+        return self._deltas(read, sampling_params)
 
     async def stream(self, jobs: Sequence[Job]) -> AsyncGenerator[tuple[int, RequestOutput], None]:
         """The raw outputs of jobs, each with the index of its answer, counted through all jobs."""
-        outputs = async_session.stream(self.runtime.engine, [request for job in jobs for request in job.requests()])
+        firsts = accumulate((job.params.n for job in jobs), initial=0)
+        begun = zip(jobs, firsts, strict=False)
+        tasks = [(request, job, first, index) for job, first in begun for index, request in enumerate(job.requests())]
+        outputs = async_session.stream(self.runtime.engine, [request for request, *_ in tasks])
         self._num_live += 1
         try:
-            async for tagged in outputs:
-                yield tagged
+            async for number, output in outputs:
+                _, job, first, index = tasks[number]
+                for answer, own in job.outputs(index, output):
+                    yield first + answer, own
         finally:
             self._num_live -= 1
             await outputs.aclose()
 
-    async def _deltas(self, turn: Turn, params: SamplingParams | None) -> AsyncGenerator[Delta, None]:
+    async def _deltas(self, read: Callable[[], Turn], params: SamplingParams | None) -> AsyncGenerator[Delta, None]:
+        """The answers to a turn, which is read, like the values of the answers, beside the loop: schemas can be heavy."""
+        turn = await on_thread(read)
         job = turn.job(params=params or SamplingParams())
         turn.check(job.params)
         check_length(turn.prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)
@@ -117,7 +131,8 @@ class AsyncLLM:
         stream = self.stream([job])
         try:
             async for index, output in stream:
-                yield delta_of(output, builders[index])
+                make = partial(delta_of, output, builders[index])
+                yield await on_thread(make) if output.finished else make()
         finally:
             await stream.aclose()
 

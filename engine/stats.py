@@ -60,3 +60,12 @@ class Counters:
     num_preemptions: int = 0
     num_held_slots: int = 0
     num_unused_slots: int = 0
+
+    def count_end(self, reason: str | None, *, num_drafts: int, num_accepted: int, num_forced: int) -> None:
+        """A request ended for a reason, after so many drafts."""
+        self.num_finished += 1
+        self.num_failed += reason == "error"
+        self.num_aborted += reason == "abort"
+        self.num_draft_tokens += num_drafts
+        self.num_accepted_tokens += num_accepted
+        self.num_forced_tokens += num_forced

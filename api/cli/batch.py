@@ -17,6 +17,7 @@ from ..session import Session
 from . import interrupt, options, terminal
 from .asker import Asker, Manner
 from .batch_file import BatchItem, BatchOutput, pending, read_items
+from .batch_settings import settings_of
 from .errors import FAILED, OK, UsageError
 from .loading import load
 
@@ -30,7 +31,8 @@ def run(args: argparse.Namespace) -> int:
     constraint = options.constraint(args)
     source, target = args.batch
     items = read_items(source)
-    with closing(BatchOutput(target, items)) as output:
+    settings = settings_of(runtime_options, manner, constraint)
+    with closing(BatchOutput(target, items, settings, restart=args.restart)) as output:
         if len(output.done) == len(items):
             terminal.note(f"all {len(items)} answers are in {target} already")
             return OK

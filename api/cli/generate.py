@@ -17,6 +17,8 @@ from .loading import load
 def run(args: argparse.Namespace) -> int:
     if args.batch is not None:
         return batch.run(args)
+    if args.restart:
+        raise UsageError("--restart needs --batch")
     if args.prompt is None and options.reads_stdin(args):
         raise UsageError("stdin cannot be both the constraint and the prompt")
     manner = options.manner(args)

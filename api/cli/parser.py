@@ -122,6 +122,7 @@ def _generate(commands: Any) -> None:
     parser.add_argument(
         "--batch", nargs=2, metavar=("IN", "OUT"), help="answer each line of IN (JSON Lines) into OUT; goes on where it was interrupted"
     )
+    parser.add_argument("--restart", action="store_true", help="with --batch: forget the answers that OUT holds")
     parser.add_argument("--raw", action="store_true", help="continue the text as it stands, without the chat template")
     parser.add_argument("--quiet", "-q", action="store_true", help="no status on stderr")
     parser.add_argument("--system", metavar="TEXT", help="system message")

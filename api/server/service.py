@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import anyio
@@ -12,10 +13,10 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ...grammar.cancellation import Cancellation, cancellable
 from ..answers.conversations import Conversations
 from ..async_engine import AsyncLLM
 from ..jobs import Job
+from ..on_thread import on_thread
 from ..openai.convert import Converter
 from ..openai.errors import ApiError, bad_request
 from ..openai.json_body import parse_json_object
@@ -28,6 +29,7 @@ from .job_runner import JobRunner
 from .metrics import Metrics
 from .record import record_of
 from .settings import ServerSettings
+from .timeout import request_timeout
 
 _OLLAMA_TAG = ":latest"  # Ollama's clients write it after names that have no tag
 Body = TypeVar("Body", bound=BaseModel)
@@ -90,15 +92,12 @@ class Service:
         Raises:
             ApiError: 504, if it is not done in time.
         """
-        cancellation = Cancellation()
         try:
             with anyio.fail_after(self.settings.request_timeout_s):
-                return await asyncio.to_thread(cancellable(cancellation)(convert), body)
+                return await on_thread(partial(convert, body))
         except TimeoutError:
             message = f"the request was not read after {self.settings.request_timeout_s:g} s"
             raise ApiError(504, message, code="deadline_exceeded") from None
-        finally:
-            cancellation.cancel()
 
     async def jobs(self, convert: Callable[[Body], list[Job]], body: Body) -> list[Job]:
         """The jobs of a body, made on a thread.
@@ -114,6 +113,9 @@ class Service:
         return jobs
 
     async def answer(self, request: Request, jobs: Sequence[Job], writer: Writer, *, stream: bool, dialect: Dialect = OPENAI) -> Response:
-        """Run jobs and shape what comes. Raises what `Generation.respond` raises."""
-        generation = Generation(jobs=jobs, writer=writer, stream=stream, dialect=dialect, record=record_of(request.scope))
+        """Run jobs and shape what comes. Raises what `Generation.respond` raises, and ApiError for a malformed timeout."""
+        record = record_of(request.scope)
+        timeout = request_timeout(request.headers, self.settings.request_timeout_s)
+        jobs = [replace(job, params=replace(job.params, timeout=timeout), arrival_time=record.started) for job in jobs]
+        generation = Generation(jobs=jobs, writer=writer, stream=stream, dialect=dialect, record=record)
         return await generation.respond(self._runner, request.receive)

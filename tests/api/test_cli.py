@@ -395,23 +395,23 @@ def endless(model: str) -> subprocess.Popen[bytes]:
 
 @pytest.mark.slow
 def test_ctrl_c_ends_generate_quietly(model: str):
-    process = endless(model)
-    assert process.stdout is not None
-    assert process.stdout.read(1)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    with endless(model) as process:
+        assert process.stdout is not None
+        assert process.stdout.read(1)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
     assert (process.returncode, errors) == (130, b"")
 
 
 @pytest.mark.slow
 def test_a_reader_that_leaves_ends_generate_quietly(model: str):
-    process = endless(model)
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdout.read(1)
-    process.stdout.close()
-    assert process.stderr.read() == b""
-    assert process.wait(60) == 141
+    with endless(model) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.read(1)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -18,8 +19,10 @@ from formcast.api import constraints
 from formcast.api.cli.asker import Manner
 from formcast.api.cli.batch import BatchRun
 from formcast.api.cli.batch_file import BatchOutput, read_items
+from formcast.api.cli.batch_settings import settings_of
 from formcast.api.cli.errors import UsageError
 from formcast.api.cli.main import main
+from formcast.api.runtime import RuntimeOptions
 from formcast.engine.request import GenerationError, SamplingParams
 
 
@@ -30,10 +33,15 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return source, tmp_path / "out.jsonl"
 
 
-def answer(files: tuple[Path, Path], script: Script, constraint: Any = None, **fake: Any) -> tuple[int, FakeEngine]:
+PLAIN: dict[str, Any] = {"options": RuntimeOptions(model="m"), "manner": Manner(params=SamplingParams()), "constraint": None}
+
+
+def answer(
+    files: tuple[Path, Path], script: Script, constraint: Any = None, settings: Any = PLAIN, restart: bool = False, **fake: Any
+) -> tuple[int, FakeEngine]:
     runtime = fake_runtime(script, **fake)
     items = read_items(str(files[0]))
-    with closing(BatchOutput(str(files[1]), items)) as output:
+    with closing(BatchOutput(str(files[1]), items, settings and settings_of(**settings), restart=restart)) as output:
         batch = BatchRun(runtime, Manner(params=SamplingParams()), constraint, output)
         num_failed = batch.answer_all(items, lambda num_finished: None)
     assert isinstance(runtime.engine, FakeEngine)
@@ -89,12 +97,113 @@ def test_the_answers_of_other_prompts_are_not_touched(files: tuple[Path, Path]):
     assert files[1].read_text() == before
 
 
-@pytest.mark.parametrize("text", ["hello\n", '{"index": "0"}\n', "[1]\n", "5\n"])
-def test_a_file_that_is_no_output_is_not_touched(files: tuple[Path, Path], text: str):
+SCHEMA = {"properties": {"a": {}}}
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"options": RuntimeOptions(model="other")}, "model"),
+        ({"options": RuntimeOptions(model="m", quantization="int8")}, "model"),
+        ({"manner": Manner(params=SamplingParams(temperature=0))}, "sampling"),
+        ({"manner": Manner(params=SamplingParams(), system="be brief")}, "prompt"),
+        ({"manner": Manner(params=SamplingParams(top_k=3), raw=True)}, "sampling, prompt"),
+        ({"constraint": constraints.of_schema(SCHEMA, field="--json-schema")}, "constraint"),
+    ],
+)
+def test_a_run_with_other_settings_does_not_go_on(files: tuple[Path, Path], changed: dict[str, Any], named: str):
+    answer(files, echoes)
+    before = files[1].read_text()
+    with pytest.raises(UsageError, match=rf"other settings \({named}\).* --restart"):
+        answer(files, echoes, settings=PLAIN | changed)
+    assert files[1].read_text() == before
+    answer(files, says("anew"), settings=PLAIN | changed, restart=True)
+    assert [line["text"] for line in lines(files[1])] == ["anew"] * 3
+    _, engine = answer(files, says("never"), settings=PLAIN | changed)
+    assert engine.submitted == []
+
+
+def test_a_schema_counts_by_what_it_says(files: tuple[Path, Path]):
+    given = [constraints.of_schema(text, field=field) for text, field in ((SCHEMA, "a"), (dict(SCHEMA), "b"), ({"properties": {"b": {}}}, "a"))]
+    answer(files, says("{}"), settings=PLAIN | {"constraint": given[0]})
+    _, engine = answer(files, says("{}"), settings=PLAIN | {"constraint": given[1]})
+    assert engine.submitted == []
+    with pytest.raises(UsageError, match="constraint"):
+        answer(files, says("{}"), settings=PLAIN | {"constraint": given[2]})
+
+
+def test_a_model_of_ones_own_that_changed_is_another(files: tuple[Path, Path]):
+    model = files[0].with_name("model")
+    model.mkdir()
+    (model / "weights").write_text("1")
+    settings = PLAIN | {"options": RuntimeOptions(model=str(model))}
+    answer(files, echoes, settings=settings)
+    answer(files, echoes, settings=settings)
+    (model / "weights").write_text("22")
+    with pytest.raises(UsageError, match="model"):
+        answer(files, echoes, settings=settings)
+
+
+def test_lines_may_be_added(files: tuple[Path, Path]):
+    answer(files, says("first"))
+    with files[0].open("a") as file:
+        file.write('"d"\n')
+    _, engine = answer(files, says("again"))
+    assert len(engine.submitted) == 1
+    assert [line["index"] for line in lines(files[1])] == [0, 1, 3, 4]
+
+
+@pytest.mark.parametrize("text", ["hello\n", '{"index": "0"}\n', "[1]\n", "5\n", "hello", '{"prompt": 1'])
+@pytest.mark.parametrize("restart", [False, True])
+def test_a_file_that_is_no_output_is_not_touched(files: tuple[Path, Path], text: str, restart: bool):
     files[1].write_text(text)
     with pytest.raises(UsageError, match="not the output"):
-        answer(files, echoes)
+        answer(files, echoes, restart=restart)
     assert files[1].read_text() == text
+
+
+@pytest.mark.parametrize("torn", ['{', '{"index": 3, "dig', '{"index": 3, "text": "\x00'])
+def test_a_torn_line_is_mended(files: tuple[Path, Path], torn: str):
+    answer(files, echoes)
+    whole = files[1].read_text()
+    files[1].write_text(whole + torn)
+    answer(files, echoes)
+    assert files[1].read_text() == whole
+
+
+FULL = """
+import resource, sys
+from formcast.api.cli.batch_file import BatchOutput, read_items
+items = read_items(sys.argv[1])
+output = BatchOutput(sys.argv[2], items, {})
+resource.setrlimit(resource.RLIMIT_FSIZE, (300, 300))  # writing on is an OSError, as on a full disk
+try:
+    for item in items:
+        output.write(item, {"text": "x" * 100})
+except Exception as error:
+    print(type(error).__name__, error)
+output.close()
+"""
+
+
+def test_a_full_disk_loses_no_answer_that_is_in(files: tuple[Path, Path]):
+    done = subprocess.run([sys.executable, "-c", FULL, *map(str, files)], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"CommandFailed cannot write answers to {files[1]}: File too large\n", "")
+    _, engine = answer(files, says("again"), settings={})
+    assert len(engine.submitted) == 2
+    assert sorted(line["index"] for line in lines(files[1])) == [0, 1, 3]
+
+
+def test_two_runs_do_not_write_to_one_file(files: tuple[Path, Path]):
+    items = read_items(str(files[0]))
+    with closing(BatchOutput(str(files[1]), items, {})), pytest.raises(UsageError, match="another run"):
+        BatchOutput(str(files[1]), items, {})
+
+
+def test_answers_go_to_a_file(files: tuple[Path, Path]):
+    with pytest.raises(UsageError, match="not a file"):
+        answer((files[0], Path("/dev/null")), echoes)
+    assert main(["generate", "m", "x", "--restart"]) == 2
 
 
 @pytest.mark.parametrize(

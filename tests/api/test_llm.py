@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from api_fakes import FakeEngine, echoes, fails, fake_runtime, hangs, says
@@ -16,9 +17,11 @@ from formcast.api.constraints import ConstraintError
 from formcast.api.llm import LLM
 from formcast.api.prompts import ContextLengthExceeded
 from formcast.engine.request import InvalidRequest, SamplingParams
+from formcast.grammar import cancellation
 from formcast.grammar.errors import GrammarError
 from formcast.grammar.grammar import Grammar
 
+HELLO = {"role": "user", "content": "x"}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
 
@@ -267,6 +270,79 @@ def test_leaving_an_async_generation_aborts_it():
         return model.runtime.engine
 
     assert len(asyncio.run(scenario()).aborted) == 2
+
+
+class Heavy(BaseModel):
+    """A class whose schema, and whose values, are made by `work`."""
+
+    work: ClassVar[Any] = None
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        cls.work()
+        return {"type": "object"}
+
+    @classmethod
+    def model_validate_json(cls, *args: Any, **kwargs: Any) -> Any:
+        cls.work()
+        return cls()
+
+
+async def beat(heart: threading.Semaphore) -> None:
+    """Beats as long as the loop runs."""
+    while True:
+        heart.release()
+        await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("ask", [lambda model: model.generate("x", schema=Heavy), lambda model: model.chat([HELLO], schema=Heavy)])
+def test_the_loop_goes_on_while_a_schema_is_read_and_a_value_is_made(ask: Any, monkeypatch: pytest.MonkeyPatch):
+    heart = threading.Semaphore(0)
+    num_works: list[int] = []
+
+    def waits_for_the_loop() -> None:
+        while heart.acquire(blocking=False):
+            pass
+        for _ in range(10):
+            assert heart.acquire(timeout=60), "the loop stands still"
+        num_works.append(1)
+
+    async def scenario() -> Any:
+        heartbeat = asyncio.create_task(beat(heart))
+        *_, last = [delta async for delta in ask(AsyncLLM(fake_runtime(says("{}"))))]
+        heartbeat.cancel()
+        return last.result
+
+    monkeypatch.setattr(Heavy, "work", staticmethod(waits_for_the_loop))
+    assert isinstance(asyncio.run(scenario()).parsed, Heavy)
+    assert len(num_works) == 2
+
+
+def test_a_schema_that_nobody_waits_for_is_read_no_further(monkeypatch: pytest.MonkeyPatch):
+    started, stopped = threading.Event(), threading.Event()
+
+    def endless() -> None:
+        started.set()
+        try:
+            while True:
+                cancellation.check()
+        except cancellation.Cancelled:
+            stopped.set()
+            raise
+
+    async def scenario() -> FakeEngine:
+        model = AsyncLLM(fake_runtime(echoes))
+        task = asyncio.create_task(anext(model.generate("x", schema=Heavy)))
+        await asyncio.to_thread(started.wait, 60)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert isinstance(model.runtime.engine, FakeEngine)
+        return model.runtime.engine
+
+    monkeypatch.setattr(Heavy, "work", staticmethod(endless))
+    assert asyncio.run(scenario()).submitted == []
+    assert stopped.wait(60)
 
 
 def test_a_stream_ends_with_the_whole_answer():

@@ -51,6 +51,7 @@ class Completion:
         self._all_met = (1 << len(shape.witnesses)) - 1
         # only the number of members is left to decide: any usable name may come, one as well as another
         self._is_counted = not shape.witnesses and not shape.dependencies
+        self._is_free = self._is_counted and shape.low == 0 and shape.high is None
         self._most = shape.low if shape.high is None else shape.high  # members from which on more change nothing
 
     def pending(self, seen: int) -> int:
@@ -91,7 +92,7 @@ class Completion:
         count = min(at.count + 1, self._most)
         if self._is_counted:
             after = Progress(seen, count)
-            return [(node, after)] if not self._most or self.exists(after) else []
+            return [(node, after)] if self._is_free or self.exists(after) else []
         missing = [i for i in range(len(self._shape.witnesses)) if not at.met >> i & 1]
         eligible = [i for i in missing if (names.witness_class(i, j) if j >= 0 else self._witness_names[i] >> outcome & 1)]
         ways: list[tuple[Node, Progress]] = []

@@ -51,7 +51,7 @@ KIND, A, B, C, PARENT, NEXT = range(6)
 NIL = 0  # end of lists
 END = 1  # document complete; b: whitespace row
 LEAF = 2  # a: row
-COUNTED = 3  # a: row of the plain JSON string, b: characters so far, c: offset of (min, max) in table
+COUNTED = 3  # a: row of a counted string, b: characters so far, c: offset of (min, max, first row) in table
 VALUE = 4  # a: value id, b: whitespace row
 ARRAY_OPEN = 5  # after '['; a: frame, b: whitespace row
 ARRAY_AFTER = 6  # after an item; a: frame, b: whitespace row, c: distinct items seen (under uniqueItems)
@@ -96,6 +96,7 @@ ROW_SERIAL = 267  # differs between the uses of one row
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
 RUN = KEY_LO  # of leaf rows with F_RUN: how many characters of LOOP can come one after another at least
+LEAST = KEY_SET  # of rows of counted strings: how many characters must still come, that which was begun included
 OTHER = KEY_HI  # of leaf rows with F_OTHERS: set of the other bytes that may come within the run, 4 words
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
@@ -110,6 +111,7 @@ F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
 F_RUN = 512  # the bytes of LOOP lead to other rows, from which as many more of them can come as RUN says
 F_OTHERS = 1024  # within the run of F_RUN, no bytes but those of LOOP and OTHER may come
+F_COUNTED = 2048  # of a string that is counted: see LEAST
 F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.

@@ -12,14 +12,16 @@ from ...engine.request import InvalidRequest
 from ...grammar import json_text
 from ...grammar.errors import GrammarError
 from ...grammar.grammar import Grammar
-from ...grammar.structural_tag import AnyText, JsonSchema, Node, Or, to_json
+from ...grammar.structural_tag import AnyText, JsonSchema, Node, Or, Tag, to_json
 from ...grammar.structural_tag import Sequence as InOrder
 from ...grammar.structural_tag.grammar import TagGrammar
 from ...grammar.structural_tag.parser import Vocabulary
 from ...grammar.structural_tag.part_of import part_of
+from ...grammar.structural_tag.spec import walk
 from ..constraints import Constraint
 from ..jobs import Job
 from ..tools.format import FramedFormat, ToolFormat, spelled, text_unless
+from ..tools.labels import CONTENT
 from ..tools.tool import Tool, ToolChoice, ToolError
 from .reader import AnswerReader
 from .reasoning import Thought, ThoughtMeter, gap
@@ -104,7 +106,7 @@ class AnswerForms:
             tree = self._tree(asked, thought)
         else:
             if content_is_open and asked.choice.must_call:
-                raise ToolError("the prompt has begun the content already, so no call can come", field="tool_choice")
+                raise ToolError("the prompt has begun the content already, so no call can come", field=asked.choice.field)
             tree = framed.answer(asked.tools, asked.choice, self._final(asked), thought, content_is_open=content_is_open)
         grammar = self._grammar(tree, asked)
         trims = asked.is_free or isinstance(_part(asked), JsonSchema)  # outer white space says nothing in JSON
@@ -149,12 +151,18 @@ class AnswerForms:
 
     def _final(self, asked: Asked) -> Node | None:
         """What the content has to be; None for free text."""
-        if asked.constraint is None or asked.tools:
-            return _part(asked)
-        try:
-            return part_of(asked.constraint.grammar)
-        except GrammarError as error:
-            raise _after_thought(asked.constraint, error) from error
+        if asked.constraint is None:
+            return None
+        if asked.tools:
+            part = _part(asked)
+        else:
+            try:
+                part = part_of(asked.constraint.grammar)
+            except GrammarError as error:
+                raise _after_thought(asked.constraint, error) from error
+        if part is None or not any(isinstance(node, Tag) or (isinstance(node, JsonSchema) and node.style != "json") for node in walk(part)):
+            return part
+        return Tag(name=CONTENT, begin="", content=part, end=("",))  # so that no tag of it is taken for a call
 
     def _grammar(self, tree: Node, asked: Asked) -> TagGrammar:
         text = json_text.dumps(to_json(tree))
@@ -213,4 +221,4 @@ def check_names(tools: Sequence[Tool], choice: ToolChoice) -> None:
             raise ToolError(f"there are two tools of the name {tool.name!r}", field=f"{tool.field}.name")
         names.add(tool.name)
     if choice.name is not None and choice.name not in names:
-        raise ToolError(f"there is no tool of the name {choice.name[:80]!r} to choose", field="tool_choice")
+        raise ToolError(f"there is no tool of the name {choice.name[:80]!r} to choose", field=choice.field)

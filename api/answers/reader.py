@@ -9,7 +9,7 @@ from typing import Any
 
 from ...grammar.structural_tag import Event, TagBegin, TagDelta, TagEnd, TextDelta
 from ...grammar.structural_tag.parser import StructuralParser
-from ..tools.labels import MESSAGE
+from ..tools.labels import CONTENT, MESSAGE
 from .calls import CallReader
 
 REASONING = "reasoning"  # the tag around a thought
@@ -119,6 +119,7 @@ class AnswerReader:
         self._thought = _Trimmed()
         self._content_begins = False  # content to trim is about to begin, after a thought
         self._has_content = False
+        self._depth = 0  # of the tags that are open inside of a tag of content, which counts too
         self._num_calls = 0
         self._call = CallReader()
 
@@ -155,6 +156,8 @@ class AnswerReader:
     def _deltas(self, event: Event) -> Iterable[AnswerDelta]:
         if isinstance(event, TextDelta):
             return self._content(event.text)
+        if self._depth or (event.name == CONTENT and isinstance(event, TagBegin)):
+            return self._inside_content(event)
         if event.name == REASONING:
             return self._reasoning(event)
         if event.name == MESSAGE:
@@ -173,6 +176,14 @@ class AnswerReader:
             self._thought.begin_paragraph()
         self._content_begins = self._trims and isinstance(event, TagEnd)
         return ()
+
+    def _inside_content(self, event: TagBegin | TagDelta | TagEnd) -> Iterable[AnswerDelta]:
+        """The outermost tag says that this is content; what it begins and ends with is none."""
+        is_outermost = self._depth == (0 if isinstance(event, TagBegin) else 1)
+        self._depth += isinstance(event, TagBegin) - isinstance(event, TagEnd)
+        if isinstance(event, TagDelta) or not is_outermost:
+            return self._content(event.text)
+        return self._message(event)
 
     def _message(self, event: Event) -> Iterable[AnswerDelta]:
         if isinstance(event, TagBegin):

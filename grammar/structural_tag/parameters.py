@@ -21,6 +21,7 @@ from .parameter_styles import ARGUMENT, CONSTANT, PADDED_ARGUMENT, STYLES, TEXT_
 from .parts import Parts
 from .pointers import child
 from .spec import AnyText, JsonSchema, Member, Node, Optional, Or, Repeat, Sequence, Tag, Text, TriggeredTags
+from .symbols import text_of
 
 # what is read as JSON where a string is not all that may come
 _LIKE_JSON = Language.pattern(r'[ \t\n\r]*([{\["][^]*|(-?[0-9][0-9.eE+-]*|true|false|null)[ \t\n\r]*)')
@@ -33,7 +34,7 @@ def with_parameters(node: Node, parts: Parts, limits: Limits) -> Node:
         GrammarError: with the pointer of a schema that has no such tree.
     """
     if isinstance(node, JsonSchema):
-        return node if node.style == "json" else _Object(node, parts, limits).tree()
+        return _Object(node, parts, limits).tree() if node.style in STYLES else node
     if isinstance(node, Sequence | Or):
         elements = tuple(with_parameters(element, parts, limits) for element in node.elements)
         changed = any(new is not old for new, old in zip(elements, node.elements, strict=True))
@@ -136,7 +137,7 @@ def written_texts(member: Member, strings: StringSet) -> Language:
         texts -= _LIKE_JSON
     if style.is_padded and not strings.is_all:
         texts = _padded(texts)
-    return texts - _ANYTHING.concat(Language.literal(style.end), _ANYTHING)
+    return texts - _ANYTHING.concat(Language.literal(text_of(style.end) or ""), _ANYTHING)
 
 
 def _padded(texts: Language) -> Language:

@@ -227,6 +227,17 @@ def pieces(boundary: Boundary) -> tuple[Piece, ...]:
     return boundary if isinstance(boundary, tuple) else (boundary,)
 
 
+def joined(*boundaries: Boundary) -> Boundary:
+    """Boundaries one after another, as one."""
+    found: list[Piece] = []
+    for piece in (piece for boundary in boundaries for piece in pieces(boundary) if piece != ""):
+        if isinstance(piece, str) and found and isinstance(found[-1], str):
+            found[-1] += piece
+        else:
+            found.append(piece)
+    return tuple(found) if len(found) > 1 else found[0] if found else ""
+
+
 def tokens_of(node: Node) -> Iterator[Token]:
     """The tokens that a node itself names."""
     named: tuple[Boundary, ...] = ()

@@ -37,6 +37,10 @@ GRAMMARS = {
     "undeclared names": Grammar.json_schema({"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 2}),
     "bounded": Grammar.json_schema({"type": "array", "items": {"type": "integer", "minimum": -3, "maximum": 120}, "minItems": 1}),
     "long": Grammar.json_schema({"type": "string", "minLength": 2, "maxLength": 5}),
+    "classes beyond ASCII": Grammar.json_schema({"type": "string", "pattern": "^(é[^日]|日.|[^x]\\p{L}|[à-ÿ]{2,3})*$"}),
+    "keys beyond ASCII": Grammar.json_schema({"type": "object", "patternProperties": {"^[^é]\\p{L}*$": {"type": "null"}, "^[à-😀]{1,2}$": {}}, "additionalProperties": False}),
+    "distinct beyond ASCII": Grammar.json_schema({"type": "array", "items": {"type": "string", "pattern": "^[^a-y]{1,2}$"}, "uniqueItems": True}),
+    "regex beyond ASCII": Grammar.regex("(.[^é]|[à-日]{1,20}a|\\W)+", dialect="python"),
     "spelt out": Grammar.json_schema({"enum": ["ab", "abc", "a b", "", "é", "\n", 12, -1.5, True]}),
     "open pattern": Grammar.json_schema({"type": "array", "items": {"type": "string", "pattern": "ab"}}),
     "recursive": Grammar.json_schema({"type": "array", "items": {"$ref": "#"}}),
@@ -183,3 +187,21 @@ def test_a_leaf_may_end_inside_more_bytes_than_there_are_tokens() -> None:
     vocab = Vocabulary([*long, b"-", None], eos_token_ids=[9])
     cursor = compile_grammar(Grammar.regex("([^-][^-])*[^-]?"), vocab).cursor()
     assert mask_of(cursor) == {*range(8), 9}
+
+
+@pytest.mark.parametrize("pattern", ["[^}]{0,1}", "[^}]{0,3}", "[^}]{1,4}-", "[^}]{2,4}", '"([^"]|""){0,3}"', "(?![^@]{5})[^.@]+(\\.[^.@]+)*"])
+def test_tokens_of_counted_characters_of_several_bytes(pattern: str) -> None:
+    words = ["日", "日本", "a日b", "ab日", "aa", "aaaaa", "日本日", "a日本", "日本日本", "a-", "日-x", '"a""b"', '""', '"日""', "a.b", "a.日.b", "a..b"]
+    broken = [b"\xe6", b"\xe6\x97", b"a\xe6\x97", b"\x97", b"\xa5a", b"\xe6a", "日".encode() + b"\xe6\x9c", "日".encode() + b"\x9c"]
+    tokens = [*(word.encode() for word in words), *broken, None]
+    vocab = Vocabulary(tokens, eos_token_ids=[len(tokens) - 1])
+    fsm = compile_grammar(Grammar.regex(pattern, "python"), vocab)
+    for seed in range(6):
+        cursor, rng = fsm.cursor(), random.Random(seed)
+        for _ in range(4):
+            mask = mask_of(cursor)
+            assert mask == brute_force(cursor)
+            allowed = sorted(mask - {len(tokens) - 1})
+            if not allowed:
+                break
+            cursor.advance(rng.choice(allowed))

@@ -21,12 +21,13 @@ from formcast.api.tools.format import FramedFormat
 from formcast.api.tools.formats import FORMATS, format_named, format_of_template
 from formcast.api.tools.names import ALIASES, FORMAT_NAMES
 from formcast.api.tools.tool import Tool, ToolChoice, ToolError
-from formcast.grammar.structural_tag import to_json
+from formcast.grammar.structural_tag import JsonSchema, to_json
+from formcast.grammar.structural_tag.bare_values import BARE_STYLES
 from formcast.grammar.structural_tag.reader import read_tree
 from formcast.grammar.structural_tag.spec import tokens_of, walk
 
 # formats that write each argument apart: only those that a tool declares
-COMPOSED = ("pythonic", "llama4_pythonic", "olmo3", "lfm2", "qwen3_coder", "glm45", "seed_oss", "minimax_m2", "deepseek_v32")
+COMPOSED = tuple(name for name, used in FORMATS.items() if hasattr(used, "style") or "pythonic" in name or name in ("olmo3", "lfm2"))
 CITY = {
     "type": "object",
     "properties": {"city": {"$ref": "#/$defs/name"}, "days": {"type": "integer", "minimum": 1}},
@@ -305,7 +306,8 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
 
 def _tokens_of(tool_format: Any) -> list[str]:
     tree = tool_format.tree(TOOLS, REQUIRED)
-    return [str(token.token) for node in walk(tree) for token in tokens_of(node)]
+    quotes = [BARE_STYLES[node.style].quote for node in walk(tree) if isinstance(node, JsonSchema) and node.style in BARE_STYLES]
+    return [str(token.token) for token in (*quotes, *(token for node in walk(tree) for token in tokens_of(node)))]
 
 
 def read_tokens(reader: AnswerReader, tokens: list[int], spelled: list[bytes], size: int) -> list[tuple[str, Any]]:
@@ -368,6 +370,19 @@ def test_tools_that_cannot_be_served(make: Any, field: str):
         ("{{ tools }} <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json", "deepseek_v3"),  # noqa: RUF001
         ("{{ tools }} <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>", "deepseek_v31"),  # noqa: RUF001
         ("{{ tools }} <｜DSML｜function_calls>", "deepseek_v32"),  # noqa: RUF001
+        ("{{ tools }} <｜DSML｜tool_calls>", "deepseek_v4"),  # noqa: RUF001
+        ('{{ tools }} <｜tool_calls_begin｜><steptml:invoke name="f">', "step3"),  # noqa: RUF001
+        ("{{ tools }} <tool_calls>\n<tool_call>f<tool_sep>\n<arg_key>", "hy_v3"),
+        ('{{ tools }} <function name="f"><param name="x">', "minicpm5"),
+        ("{{ tools }} <|tool_call:start|>f\n<|tool_arg:start|>", "solar_open2"),
+        ("{{ tools }} <|message_sep|>\n\nfunction call<|role_sep|>\n", "gigachat3"),
+        ("{{ tools }} <|function_call|>", "gigachat31"),
+        ("{{ tools }} <|tools_prefix|>[", "apertus"),
+        ("{{ tools }} <|tool_call>call:{{ name }}", "gemma4"),
+        ("{{ tools }} <start_function_call>call:{{ name }}", "functiongemma"),
+        ("<|START_RESPONSE|> {{ tools }} <|START_ACTION|>", "cohere_command3"),
+        ("<|START_TEXT|> {{ tools }} <|START_ACTION|>", "cohere_command4"),
+        ("<|start|>assistant<|channel|>analysis<|message|>", "harmony"),
         ("{{ tools }} <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>", "kimi_k2"),
         ('{{ tools }} {"name": function name, "parameters": dictionary}', "llama3_json"),
         ("{{ tools }} [func_name1(params_name1=params_value1)]", "pythonic"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
@@ -282,11 +283,15 @@ class EngineCore:
         """Starts the next batch, if there is anything to compute."""
         plan = self._scheduler.schedule(self._propose if self._drafters.enabled else None)
         if plan.chunks:
-            self._counters.num_steps += 1
+            self._counters.count_step(plan.num_tokens)
             self._counters.num_preemptions += plan.num_preempted
             self._counters.num_held_slots += self._kv.usage.held * self.limits.block_size
             self._counters.num_unused_slots += self._scheduler.num_unused_slots
-            self._flight = self._executor.launch(plan, {chunk.request_id: self._open[chunk.request_id] for chunk in plan.chunks})
+            generations = {chunk.request_id: self._open[chunk.request_id] for chunk in plan.chunks}
+            now = time.monotonic()
+            for generation in generations.values():
+                generation.scheduled_time = generation.scheduled_time or now
+            self._flight = self._executor.launch(plan, generations)
 
     def _land(self) -> list[_Step]:
         """Takes what the batch in flight came to, if there is one, so that the next one can be planned."""
@@ -382,6 +387,7 @@ def _output(generation: Generation, verdict: Verdict, tokens: Sequence[SampledTo
         error=verdict.error,
         logprobs=logprobs,
         num_prompt_tokens=len(generation.request.prompt_token_ids),
+        scheduled_time=generation.scheduled_time,
         num_generated_tokens=generation.num_generated,
         num_cached_tokens=generation.num_cached,
         num_draft_tokens=generation.num_drafts,

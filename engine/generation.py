@@ -80,6 +80,7 @@ class Generation:
     Attributes:
         request: what was asked.
         num_generated: tokens of the answer so far.
+        scheduled_time: when it first took part in a step, in seconds on the monotonic clock; None before.
         num_cached: prompt tokens that came from the prefix cache.
         num_drafts, num_accepted, num_forced: drafts that were verified, those that became tokens of the answer, and how many of
             these were forced text.
@@ -89,6 +90,7 @@ class Generation:
         params = request.params
         self.request = request
         self.num_generated = 0
+        self.scheduled_time: float | None = None
         self.num_cached = 0
         self.num_drafts = self.num_accepted = self.num_forced = 0
         self._seed = seed

@@ -38,15 +38,16 @@ class JobRunner:
         """
         outputs = self._until_deadline(self._llm.stream(jobs))
         self._note(jobs, record)
-        meters = [self._metrics.answer(num_prompt_tokens=len(job.prompt.token_ids)) for job in jobs for _ in range(job.params.n)]
+        meters = [self._metrics.job(job) for job in jobs]
+        of_answers = [answer for meter in meters for answer in meter.answers]
         try:
             async for index, output in outputs:
-                self._count(meters[index], output, record)
+                self._count(of_answers[index], output, record)
                 yield index, output
         finally:
             await outputs.aclose()
             for meter in meters:
-                meter.finish("abort")
+                meter.finish()
 
     async def _until_deadline(self, outputs: Outputs) -> Outputs:
         deadline = math.inf if self._timeout_s is None else anyio.current_time() + self._timeout_s

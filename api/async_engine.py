@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from types import TracebackType
 from typing import Any
 
@@ -106,11 +107,16 @@ class AsyncLLM:
 
     async def stream(self, jobs: Sequence[Job]) -> AsyncGenerator[tuple[int, RequestOutput], None]:
         """The raw outputs of jobs, each with the index of its answer, counted through all jobs."""
-        outputs = async_session.stream(self.runtime.engine, [request for job in jobs for request in job.requests()])
+        firsts = accumulate((job.params.n for job in jobs), initial=0)
+        begun = zip(jobs, firsts, strict=False)
+        tasks = [(request, job, first, index) for job, first in begun for index, request in enumerate(job.requests())]
+        outputs = async_session.stream(self.runtime.engine, [request for request, *_ in tasks])
         self._num_live += 1
         try:
-            async for tagged in outputs:
-                yield tagged
+            async for number, output in outputs:
+                _, job, first, index = tasks[number]
+                for answer, own in job.outputs(index, output):
+                    yield first + answer, own
         finally:
             self._num_live -= 1
             await outputs.aclose()

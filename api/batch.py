@@ -10,15 +10,15 @@ from ..engine.request import EngineOverloaded, Request
 from .constraints import raise_refusal
 from .jobs import Job
 from .ports import Engine
-from .results import CompletionBuilder, RequestResult
+from .results import RequestResult
 from .session import Session
 
 
 class _Place(NamedTuple):
-    """Where an output belongs."""
+    """Where an output belongs: a job, and which of its requests."""
 
     job: int
-    answer: int
+    request: int
 
 
 def run_jobs(
@@ -33,15 +33,18 @@ def run_jobs(
         GrammarError: a constraint turned out not to be enforceable; the other requests are aborted.
     """
     builders = [job.builders() for job in jobs]
-    waiting = deque((request, _Place(index, answer)) for index, job in enumerate(jobs) for answer, request in enumerate(job.requests()))
+    num_open = [1 if job.beam_search else job.params.n for job in jobs]
+    waiting = deque((request, _Place(index, number)) for index, job in enumerate(jobs) for number, request in enumerate(job.requests()))
     num_finished = 0
     with Session[_Place](engine) as session:
         while waiting or session.num_live:
             _submit(session, waiting, max_in_flight)
             place, output = session.next()
             raise_refusal(output.error)
-            builders[place.job][place.answer].add(output)
-            if output.finished and _all_finished(builders[place.job]):
+            for answer, own in jobs[place.job].outputs(place.request, output):
+                builders[place.job][answer].add(own)
+            num_open[place.job] -= output.finished
+            if output.finished and not num_open[place.job]:
                 num_finished += 1
                 report(num_finished)
     return [job.result(own) for job, own in zip(jobs, builders, strict=True)]
@@ -56,7 +59,3 @@ def _submit(session: Session[_Place], waiting: deque[tuple[Request, _Place]], ma
                 raise
             return
         waiting.popleft()
-
-
-def _all_finished(builders: list[CompletionBuilder]) -> bool:
-    return all(builder.finished for builder in builders)

@@ -28,6 +28,7 @@ class CompletionResult:
             choice; else None (a regex, a `Grammar`).
         parse_error: why `parsed` is None although a value was to be expected, for instance because `max_tokens` cut the answer.
         error: what failed, if finish_reason is "error".
+        cumulative_logprob, score: of an answer of a beam search, see `BeamSearchParams`.
     """
 
     index: int
@@ -42,6 +43,8 @@ class CompletionResult:
     content: str | None = None
     reasoning: str | None = None
     tool_calls: tuple[ToolCall, ...] = ()
+    cumulative_logprob: float | None = None
+    score: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +54,7 @@ class RequestResult:
     Attributes:
         prompt: the prompt text (the rendered conversation for a chat), or None if token ids were given.
         prompt_token_ids: what the model read.
-        outputs: `n` answers.
+        outputs: `n` answers; those of a beam search best first.
         num_cached_tokens: how many prompt tokens were found in the prefix cache.
     """
 
@@ -113,6 +116,7 @@ class CompletionBuilder:
         calls, content = tuple(self.answer.calls), self.answer.content
         if content is None and not calls and self.answer.reasoning is None:
             content = ""
+        beam = self.last.beams[0] if self.last.beams else None
         value = ParsedAnswer() if calls and content is None else parse_answer(self.constraint, content or "", reason)
         return CompletionResult(
             index=self.index,
@@ -127,4 +131,6 @@ class CompletionBuilder:
             content=content,
             reasoning=self.answer.reasoning,
             tool_calls=calls,
+            cumulative_logprob=None if beam is None else beam.logprob,
+            score=None if beam is None else beam.score,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Hashable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -22,6 +23,7 @@ class Cursor(Protocol):
     def mask(self) -> Mask: ...
     def advance(self, token_id: int) -> bool: ...
     def rollback(self, n: int) -> None: ...
+    def fork(self) -> Cursor: ...
     def forced_tokens(self, max_bytes: int) -> list[int]: ...
 
 
@@ -55,6 +57,13 @@ class Constraint:
         self._meter = meter
         self._ahead: deque[tuple[int, Mask]] = deque()  # drafts, and the masks behind them
         self._mask: Mask | None = self.mask()  # of the next token, where it is known
+
+    def fork(self) -> Constraint:
+        """Another answer at the same place, without drafts."""
+        twin = copy.copy(self)
+        twin.cursor = self.cursor.fork()
+        twin._ahead = deque()
+        return twin
 
     def go_ahead(self, drafts: Sequence[int]) -> None:
         """Makes the masks behind some tokens that the grammar allows one after the other."""

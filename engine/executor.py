@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Protocol
 
 import torch
 
 from .batch import Batch, build
-from .generation import Generation
 from .request import SamplingParams
 from .runner import Runner
 from .sampler import SampledToken, Sampler, SampleRow
@@ -20,18 +20,39 @@ _NOBODYS_ROW = SampleRow(params=SamplingParams(temperature=0.0), seed=0, positio
 """Of requests that ended while their row was computed."""
 
 
+class RowSource(Protocol):
+    """Whoever has rows of logits in a step: an answer, or one beam of a search."""
+
+    @property
+    def sequence_id(self) -> str:
+        """Its name in the plan."""
+        ...
+
+    def propose(self, limit: int) -> Sequence[int]:
+        """At most `limit` guesses of the next tokens, for `rows`."""
+        ...
+
+    def rows(self, drafts: Sequence[int]) -> list[SampleRow]:
+        """What the rows behind its last token and behind each draft are sampled with."""
+        ...
+
+    def note_scheduled(self, now: float) -> None:
+        """It takes part in a step that begins now, in seconds on the monotonic clock."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Flight:
     """A step that was launched.
 
     Attributes:
-        generations: who takes part, by request id.
+        sources: who takes part, by the names in the plan.
         batch, logits: what is computed, unless that failed at once.
         error: why it did.
     """
 
     plan: StepPlan
-    generations: Mapping[str, Generation]
+    sources: Mapping[str, RowSource]
     batch: Batch | None = None
     logits: torch.Tensor | None = None
     error: Exception | None = None
@@ -39,21 +60,21 @@ class Flight:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What a step came to for one request.
+    """What a step came to for one of those who take part.
 
     Attributes:
         tokens: behind the request's last token and behind each draft; none where the chunk does not sample.
         error: why its chunk could not be computed.
     """
 
-    generation: Generation
+    source: RowSource
     chunk: Chunk
     tokens: tuple[SampledToken, ...] = ()
     error: Exception | None = None
 
 
-IsOpen = Callable[[Generation], bool]
-"""Whether a request still runs."""
+IsOpen = Callable[[RowSource], bool]
+"""Whether a sequence still runs."""
 
 
 class Executor:
@@ -68,9 +89,9 @@ class Executor:
         """Compiles or loads the kernels, which the first request would wait for otherwise."""
         self._sampler.sample(self._runner.warm_up(), [_NOBODYS_ROW])
 
-    def launch(self, plan: StepPlan, generations: Mapping[str, Generation]) -> Flight:
+    def launch(self, plan: StepPlan, sources: Mapping[str, RowSource]) -> Flight:
         """Starts a step. On a GPU it returns before the step is computed."""
-        flight = Flight(plan=plan, generations=generations)
+        flight = Flight(plan=plan, sources=sources)
         try:
             batch = build(plan, self._runner.device)
             with self._meter.model():
@@ -81,7 +102,7 @@ class Executor:
 
     def land(self, flight: Flight, is_open: IsOpen) -> list[Outcome]:
         """Samples, and waits for the tokens. Those that ended since the launch have no outcome."""
-        chunks = [chunk for chunk in flight.plan.chunks if is_open(flight.generations[chunk.request_id])]
+        chunks = [chunk for chunk in flight.plan.chunks if is_open(flight.sources[chunk.request_id])]
         try:
             tokens = self._sample(flight, is_open)
         except Exception as error:
@@ -94,8 +115,8 @@ class Executor:
             raise flight.error or AssertionError("a step without logits")
         rows: list[SampleRow] = []
         for chunk in flight.batch.sampling:
-            generation = flight.generations[chunk.request_id]
-            rows += generation.rows(chunk.drafts) if is_open(generation) else [_NOBODYS_ROW] * chunk.num_sampled
+            source = flight.sources[chunk.request_id]
+            rows += source.rows(chunk.drafts) if is_open(source) else [_NOBODYS_ROW] * chunk.num_sampled
         if not rows:
             return {}
         settings = self._sampler.settings(rows, flight.logits.device)
@@ -109,13 +130,13 @@ class Executor:
         for chunk in chunks:
             alone = replace(flight.plan, chunks=(chunk.without_drafts(),))
             if alone.chunks == flight.plan.chunks:
-                outcomes.append(Outcome(generation=flight.generations[chunk.request_id], chunk=chunk, error=error))
+                outcomes.append(Outcome(source=flight.sources[chunk.request_id], chunk=chunk, error=error))
             else:
-                outcomes += self.land(self.launch(alone, flight.generations), lambda _: True)
+                outcomes += self.land(self.launch(alone, flight.sources), lambda _: True)
         return outcomes
 
     def _outcomes(self, flight: Flight, chunks: Iterable[Chunk], tokens: Mapping[str, tuple[SampledToken, ...]]) -> list[Outcome]:
         return [
-            Outcome(generation=flight.generations[chunk.request_id], chunk=chunk, tokens=tokens.get(chunk.request_id, ()))
+            Outcome(source=flight.sources[chunk.request_id], chunk=chunk, tokens=tokens.get(chunk.request_id, ()))
             for chunk in chunks
         ]

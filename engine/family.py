@@ -60,8 +60,13 @@ class FamilyBook:
         if family is None:
             family = self._families[name] = Family(name, sequence.token_ids, sequence.salt)
         if family.has(sequence.token_ids, sequence.salt):
-            family.num_members += 1
             sequence.family = family
+            self.add(sequence)
+
+    def add(self, sequence: TokenSequence) -> None:
+        """The request is one more member of its family, if it has one."""
+        if sequence.family is not None:
+            sequence.family.num_members += 1
 
     def leave(self, sequence: TokenSequence) -> None:
         """The request has ended."""

@@ -13,7 +13,7 @@ from ..fsm_cache.mask import NO_ROW, Mask
 from .constraint import Allowed, Constraint
 from .detokenizer import Detokenizer, StopStrings, TokenTable
 from .drafts.drafter import Drafter, Drafts
-from .request import FinishReason, FormcastError, Request
+from .request import Beam, FinishReason, FormcastError, Request
 from .row_edits import EditArrays, RowEdits
 from .sampler import SampleRow
 
@@ -35,11 +35,12 @@ class EndTokens:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """Whether and why an answer ends: `reason` is None while it goes on."""
+    """Whether and why an answer ends: `reason` is None while it goes on. A beam search ends with all its answers."""
 
     reason: FinishReason | None = None
     stop_reason: str | int | None = None
     error: FormcastError | None = None
+    beams: tuple[Beam, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +112,21 @@ class Generation:
     @property
     def request_id(self) -> str:
         return self.request.request_id
+
+    @property
+    def sequence_id(self) -> str:
+        """Its name in the scheduler."""
+        return self.request.request_id
+
+    @property
+    def sequence_ids(self) -> tuple[str]:
+        """Its names in the scheduler."""
+        return (self.sequence_id,)
+
+    def note_scheduled(self, now: float) -> None:
+        """It takes part in a step that begins now."""
+        if self.scheduled_time is None:
+            self.scheduled_time = now
 
     def constrain(self, constraint: Constraint) -> None:
         """Binds the answer to a grammar, before its first token."""

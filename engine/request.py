@@ -5,6 +5,7 @@
       EngineOverloaded    the waiting queue is full, try again later (HTTP 429 or 503)
       EngineStopped       the engine is closing or has failed, nothing more is accepted (HTTP 503)
       GenerationError     this one request failed while it was running (HTTP 500)
+      DeadlineExceeded    its answer was not complete in time (HTTP 504)
 
 Plain Python without tensors, so that front ends and tests can import it cheaply.
 """
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 FinishReason = Literal["stop", "length", "abort", "error"]
 
 MAX_LOGPROBS = 20
+MAX_BEAM_WIDTH = 128
 MAX_STOP_STRINGS = 64
 MAX_STOP_STRING_LENGTH = 4096
 
@@ -52,6 +54,18 @@ class EngineStopped(FormcastError):
 
 class GenerationError(FormcastError):
     """A request that was running could not be continued."""
+
+
+class DeadlineExceeded(FormcastError):
+    """An answer was not complete in time.
+
+    Attributes:
+        timeout: the time that it had, in seconds.
+    """
+
+    def __init__(self, timeout: float):
+        self.timeout = timeout
+        super().__init__(f"the answer was not complete after {timeout:g} s")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +99,8 @@ class SamplingParams:
             those of the distribution after penalties, bias and mask and before temperature and truncation.
         include_stop_str_in_output: keep the stop string at the end of the text.
         skip_special_tokens: leave special tokens out of the text.
+        timeout: seconds from `Request.arrival_time` until the answer is complete; then it ends with `DeadlineExceeded`, within one step
+            of the engine. None sets no limit.
     """
 
     n: int = 1
@@ -106,6 +122,7 @@ class SamplingParams:
     logprobs: int | None = None
     include_stop_str_in_output: bool = False
     skip_special_tokens: bool = True
+    timeout: float | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stop", _strings("stop", self.stop))
@@ -129,6 +146,7 @@ class SamplingParams:
             raise InvalidRequest(f"min_tokens ({self.min_tokens}) is greater than max_tokens ({self.max_tokens})", param="min_tokens")
         if self.logprobs is not None:
             _check_integer("logprobs", self.logprobs, low=0, high=MAX_LOGPROBS)
+        _check_timeout(self.timeout)
         for name in ("ignore_eos", "include_stop_str_in_output", "skip_special_tokens"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidRequest(f"{name} must be true or false", param=name)
@@ -145,13 +163,56 @@ class SamplingParams:
 
 
 @dataclass(frozen=True, kw_only=True)
+class BeamSearchParams:
+    """How answers are searched with beams. Names follow vLLM, what they do follows transformers' `num_beams`.
+
+    The score of an answer is its log-probability, as the model has it before any grammar's mask, divided by the number of its tokens to the
+    power of `length_penalty`; an end token counts. So of all texts that a grammar allows, those are searched that the model itself finds
+    likeliest. The search is over when there are `beam_width` answers and no beam, ended now, would be better than one of them.
+
+    Attributes:
+        beam_width: beginnings that are continued at a time, and answers that are given, best first. Fewer are given where a grammar
+            allows fewer.
+        max_tokens: most tokens of an answer. None means to the end of the context.
+        ignore_eos: the model's end tokens do not end a free answer. The end of a grammar always does.
+        temperature: logits are divided by it; 0 leaves them as they are.
+        length_penalty: above 0 longer answers gain, below 0 shorter ones.
+        skip_special_tokens, timeout: see `SamplingParams`.
+    """
+
+    beam_width: int
+    max_tokens: int | None = None
+    ignore_eos: bool = False
+    temperature: float = 0.0
+    length_penalty: float = 1.0
+    skip_special_tokens: bool = True
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_integer("beam_width", self.beam_width, low=1, high=MAX_BEAM_WIDTH)
+        _check_number("length_penalty", self.length_penalty, low=-10.0, high=10.0)
+        self.sampling_params()
+
+    def sampling_params(self) -> SamplingParams:
+        """What of it applies to single tokens and answers. Raises InvalidRequest for values out of range."""
+        return SamplingParams(
+            temperature=self.temperature,
+            max_tokens=self.max_tokens,
+            ignore_eos=self.ignore_eos,
+            skip_special_tokens=self.skip_special_tokens,
+            timeout=self.timeout,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
 class Request:
     """One prompt to continue into one answer.
 
     Attributes:
         request_id: unique among the open requests.
         prompt_token_ids: at least one token.
-        params: how to sample.
+        params: how to sample; for a beam search its `sampling_params`.
+        beam_search: answers are searched with beams instead. They all come with the last output.
         grammar: what the answer must match, or None for free text.
         priority: lower runs earlier; equal priorities run in order of arrival.
         arrival_time: seconds on the monotonic clock.
@@ -162,11 +223,17 @@ class Request:
     request_id: str
     prompt_token_ids: Sequence[int]
     params: SamplingParams = field(default_factory=SamplingParams)
+    beam_search: BeamSearchParams | None = None
     grammar: Grammar | None = None
     priority: int = 0
     arrival_time: float = field(default_factory=time.monotonic)
     cache_salt: str | None = None
     family: str | None = None
+
+    @property
+    def deadline(self) -> float | None:
+        """When it ends at the latest, on the monotonic clock."""
+        return None if self.params.timeout is None else self.arrival_time + self.params.timeout
 
 
 def expand(request: Request) -> list[Request]:
@@ -203,6 +270,23 @@ class TokenLogprob:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beam:
+    """One answer of a beam search.
+
+    Attributes:
+        token_ids: of the answer, the end token among them.
+        logprob: natural logarithm of its probability, see `BeamSearchParams`; `score` too.
+        finish_reason: "stop", or "length" where it is as long as may be.
+    """
+
+    token_ids: tuple[int, ...]
+    text: str
+    logprob: float
+    score: float
+    finish_reason: FinishReason
+
+
+@dataclass(frozen=True, kw_only=True)
 class RequestOutput:
     """What one step added to an answer. The last one of a request, and only that, carries a finish reason.
 
@@ -218,6 +302,8 @@ class RequestOutput:
         num_cached_tokens: prompt tokens whose keys and values were taken from the prefix cache.
         num_draft_tokens, num_accepted_tokens, num_forced_tokens: tokens that were guessed and verified so far, those of them that
             became part of the answer, and how many of these the grammar forced.
+        beams: the answers of a beam search, best first, in its last output; tokens and text are in them only, and the finish reason is that
+            of the best.
     """
 
     request_id: str
@@ -234,10 +320,16 @@ class RequestOutput:
     num_draft_tokens: int = 0
     num_accepted_tokens: int = 0
     num_forced_tokens: int = 0
+    beams: tuple[Beam, ...] = ()
 
     @property
     def finished(self) -> bool:
         return self.finish_reason is not None
+
+
+def _check_timeout(timeout: Any) -> None:
+    if timeout is not None:
+        _check_number("timeout", timeout, low=0.0, high=math.inf, low_open=True)
 
 
 def _check_number(name: str, value: Any, *, low: float, high: float, low_open: bool = False) -> None:

@@ -29,6 +29,7 @@ class SampleRow:
         mask: the allowed tokens, or None where `state` says or the row is free.
         state: a resident state that says.
         edits: penalties and biases, or None.
+        num_candidates: of a beam: so many of the likeliest tokens are asked for, see `candidates`; 0 for other rows.
     """
 
     params: SamplingParams
@@ -37,6 +38,7 @@ class SampleRow:
     mask: Mask | None = None
     state: int | None = None
     edits: EditArrays | None = None
+    num_candidates: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +46,7 @@ class SampledToken:
     """The outcome of one row; token and log-probabilities mean something only when the status is SAMPLED.
 
     Attributes:
+        top: the likeliest tokens and their log-probabilities, likeliest first, as many as were asked for.
         target: the resident state behind the token, where the row had one and that is known.
     """
 
@@ -86,6 +89,7 @@ class Sampler:
             settings, result = stepper.retry_held(logits, settings, result)
             targets = stepper.targets(result)
         top = {index: _top(logits[index], settings, index, row.params.logprobs) for index, row in enumerate(rows) if row.params.logprobs}
+        top |= _candidates(logits, settings, rows)
         return _tokens(result, top, targets)
 
     def settings(self, rows: Sequence[SampleRow], device: torch.device) -> SampleSettings:
@@ -155,6 +159,27 @@ def _top(logits: torch.Tensor, settings: SampleSettings, row: int, count: int) -
     logprobs, token_ids = logits.log_softmax(-1).topk(min(count, logits.shape[0]))
     pairs = zip(token_ids.tolist(), logprobs.tolist(), strict=True)
     return tuple((token_id, logprob) for token_id, logprob in pairs if logprob > -np.inf)
+
+
+def _candidates(logits: torch.Tensor, settings: SampleSettings, rows: Sequence[SampleRow]) -> dict[int, tuple[tuple[int, float], ...]]:
+    """The likeliest allowed tokens of the rows [R] of beams, with the log-probabilities that they have among all tokens."""
+    beams = [index for index, row in enumerate(rows) if row.num_candidates]
+    if not beams:
+        return {}
+    where = torch.tensor(beams, device=logits.device)
+    temperatures = torch.where(settings.temperatures[where] > 0, settings.temperatures[where], 1.0)
+    logprobs = (logits[where] / temperatures.unsqueeze(1)).log_softmax(-1)  # [B, V]
+    mask_rows = settings.mask_rows[where]
+    masked = (mask_rows >= 0).nonzero().squeeze(1)
+    if len(masked):
+        allowed = unpack(settings.masks[mask_rows[masked]], logits.shape[1])
+        logprobs[masked] = logprobs[masked].masked_fill(~allowed, -torch.inf)
+    count = min(logits.shape[1], max(rows[index].num_candidates for index in beams))
+    values, token_ids = (tensor.tolist() for tensor in logprobs.topk(count))
+    return {
+        index: tuple(pair for pair in zip(ids[: rows[index].num_candidates], own, strict=False) if pair[1] != -np.inf)
+        for index, ids, own in zip(beams, token_ids, values, strict=True)
+    }
 
 
 def _tokens(result: SampleResult, top: Mapping[int, tuple[tuple[int, float], ...]], targets: Sequence[int | None]) -> list[SampledToken]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from bisect import insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .config import EngineLimits
 from .family import Family, FamilyBook
@@ -43,6 +43,8 @@ class Scheduler:
 
     Members of a family wait while one of them computes their prompt, and then hold its blocks with it. Whoever writes into a block that
     others hold gets a copy first.
+
+    A request may pause behind its last token, and fork there: the beams of a search do. It keeps its blocks, unless others need them.
     """
 
     def __init__(self, limits: EngineLimits, kv: KVManager):
@@ -51,7 +53,7 @@ class Scheduler:
         self._sequences: dict[str, TokenSequence] = {}
         self._families = FamilyBook()
         self._running: list[TokenSequence] = []
-        self._waiting: list[tuple[tuple[int, int], TokenSequence]] = []
+        self._waiting: list[tuple[tuple[int, ...], TokenSequence]] = []
         self._num_arrived = 0
 
     @property
@@ -91,6 +93,32 @@ class Scheduler:
             self._families.join(family, sequence)
         self._wait(sequence)
 
+    def fork(self, request_id: str, new_id: str) -> None:
+        """A new request with the tokens of another one, and its rank, salt and family. It shares the blocks, as long as there is a place
+        to run at; else its own are computed when there is one. To be called while the other pauses, and followed by `extend`.
+        """
+        self._num_arrived += 1
+        parent = self._sequences[request_id]
+        child = replace(
+            parent, request_id=new_id, rank=(*parent.rank[:2], self._num_arrived), token_ids=parent.token_ids.copy(), block_ids=no_blocks(),
+            num_computed=0, num_published=0,
+        )  # fmt: skip
+        self._sequences[new_id] = child
+        self._families.add(child)
+        if parent.block_ids and len(self._running) < self._limits.max_num_seqs:
+            self._kv.hold(parent.block_ids)
+            child.block_ids.extend(parent.block_ids)
+            child.num_computed, child.num_published = parent.num_computed, parent.num_published
+            self._run(child)
+
+    def extend(self, request_id: str, token_id: int) -> None:
+        """Ends the pause of a request: this token follows."""
+        sequence = self._sequences[request_id]
+        sequence.token_ids.append(token_id)
+        sequence.paused = False
+        if not sequence.block_ids:
+            self._wait(sequence)
+
     def finish(self, request_id: str) -> None:
         """Forgets a request and gives its blocks back; no effect on one that is gone."""
         sequence = self._sequences.pop(request_id, None)
@@ -122,6 +150,10 @@ class Scheduler:
                 plan.add(sequence)
         if not plan.num_preempted:
             self._admit(plan)
+        while plan.is_empty and self._running and self._next_waiting() is not None:  # all that run are paused for those that wait
+            plan.num_preempted += 1
+            self._preempt(self._running[-1])
+            self._admit(plan)
         if propose is not None:
             for sequence in decoding:
                 if sequence.block_ids:
@@ -138,6 +170,7 @@ class Scheduler:
             num_accepted = max(0, len(new_token_ids) - 1)
             sequence.num_computed = chunk.start + len(chunk.token_ids) - chunk.num_drafts + num_accepted
             sequence.token_ids.extend(new_token_ids)
+            sequence.paused = chunk.samples and not new_token_ids
             self._unpark(sequence.family)
             sequence.num_published = self._kv.publish(
                 sequence.token_ids, sequence.num_computed, sequence.block_ids, sequence.num_published, sequence.salt
@@ -191,10 +224,13 @@ class Scheduler:
             if sequence is None or not self._take_blocks(sequence, plan):
                 return
             heapq.heappop(self._waiting)
-            insort(self._running, sequence, key=lambda running: running.rank)
-            if sequence.family is not None:
-                sequence.family.running.append(sequence)
+            self._run(sequence)
             plan.add(sequence)
+
+    def _run(self, sequence: TokenSequence) -> None:
+        insort(self._running, sequence, key=lambda running: running.rank)
+        if sequence.family is not None:
+            sequence.family.running.append(sequence)
 
     def _take_blocks(self, sequence: TokenSequence, plan: PlanBuilder) -> bool:
         """Blocks for every known token, those that are there already first; false if there are too few.
@@ -234,7 +270,8 @@ class Scheduler:
     def _preempt(self, sequence: TokenSequence) -> None:
         self._running.remove(sequence)
         self._release(sequence)
-        self._wait(sequence)
+        if not sequence.paused:
+            self._wait(sequence)
 
     def _release(self, sequence: TokenSequence) -> None:
         self._kv.release(sequence.block_ids)

@@ -20,16 +20,17 @@ class TokenSequence:
     """Progress of one request.
 
     Attributes:
-        rank: its place in the order of service, lowest first.
+        rank: its place in the order of service, lowest first; no two are equal.
         token_ids: of prompt and answer so far.
         family: the requests that have the same prompt and know it, if any.
         block_ids: where the keys and values of `num_computed` tokens are; `num_published` of these blocks are in the prefix tree.
         num_cached: prompt tokens that were found in the prefix tree when it first ran.
+        paused: whether what follows its last token is known and not yet said: nothing is to be computed.
         started, closed: whether it ever ran, and whether it has ended.
     """
 
     request_id: str
-    rank: tuple[int, int]
+    rank: tuple[int, ...]
     token_ids: list[int]
     salt: str | None = None
     family: Family | None = None
@@ -37,6 +38,7 @@ class TokenSequence:
     num_computed: int = 0
     num_published: int = 0
     num_cached: int = 0
+    paused: bool = False
     started: bool = False
     closed: bool = False
 

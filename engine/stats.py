@@ -78,3 +78,12 @@ class Counters:
         self.num_step_tokens += num_tokens
         bucket = bisect_left(STEP_SIZES, num_tokens)
         self.step_sizes = (*self.step_sizes[:bucket], self.step_sizes[bucket] + 1, *self.step_sizes[bucket + 1 :])
+
+    def count_end(self, reason: str | None, *, num_drafts: int, num_accepted: int, num_forced: int) -> None:
+        """A request ended for a reason, after so many drafts."""
+        self.num_finished += 1
+        self.num_failed += reason == "error"
+        self.num_aborted += reason == "abort"
+        self.num_draft_tokens += num_drafts
+        self.num_accepted_tokens += num_accepted
+        self.num_forced_tokens += num_forced

@@ -72,7 +72,10 @@ class StepPlan:
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """The tokens that a step gave to each request that sampled and still runs: accepted drafts, then one more."""
+    """The tokens that a step gave to each request that sampled and still runs: accepted drafts, then one more.
+
+    A request that sampled and gets none pauses until `Scheduler.extend`.
+    """
 
     new_token_ids: Mapping[str, tuple[int, ...]]
 
@@ -105,6 +108,11 @@ class PlanBuilder:
     num_preempted: int = 0
     copies: list[BlockCopy] = field(default_factory=list)
     _chunks: dict[str, _ChunkPlan] = field(default_factory=dict)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was added."""
+        return not self._chunks
 
     def add(self, sequence: TokenSequence) -> None:
         """As many tokens of the sequence as the budget allows, if any."""

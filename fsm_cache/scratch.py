@@ -29,7 +29,7 @@ class Scratch:
 
     def __init__(self, vocabulary: Vocabulary):
         self.found = np.zeros(2 * vocabulary.vocab_size, np.int32)
-        self.exits = np.zeros(vocabulary.vocab_size, np.int32)
+        self.exits = np.zeros(len(vocabulary.trie.nodes), np.int32)
         self.enders = np.zeros(vocabulary.vocab_size, np.int32)
         self.leaf_found = np.zeros(vocabulary.vocab_size, np.int32)
         self.path = np.zeros(2 * vocabulary.trie.max_depth + 4, np.int32)

@@ -165,4 +165,4 @@ def compile_grammar(grammar: Grammar, vocabulary: Vocabulary, limits: Limits | N
         GrammarError: the constraint admits nothing.
         LimitError: a budget is reached.
     """
-    return TokenFSM(grammar.compile(limits, vocabulary.special_tokens), vocabulary)
+    return TokenFSM(grammar.compile(limits, vocabulary.named_tokens), vocabulary)

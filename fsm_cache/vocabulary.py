@@ -47,6 +47,7 @@ class Vocabulary:
 
     Attributes:
         row_words: words of one mask row, ceil(vocab_size / 32).
+        named_tokens: ids by name of the special tokens, None for end tokens.
     """
 
     def __init__(
@@ -74,8 +75,9 @@ class Vocabulary:
         self.row_words = (self.vocab_size + 31) // 32
         self._scratch = threading.local()
         self.token_bytes: tuple[bytes | None, ...] = tuple(b or None for b in usable)
-        named = (special_tokens or {}).items()
-        self.special_tokens = {name: i for name, i in named if i < self.vocab_size and i not in self.eos_token_ids}
+        named = {name: i for name, i in (special_tokens or {}).items() if i < self.vocab_size}
+        self.named_tokens = {name: None if i in self.eos_token_ids else i for name, i in named.items()}
+        self.special_tokens = {name: i for name, i in self.named_tokens.items() if i is not None}
         if any(self.token_bytes[i] is not None for i in self.special_tokens.values()):
             raise VocabularyError("a special token stands for no text, but one of them has bytes")
 

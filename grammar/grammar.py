@@ -42,7 +42,7 @@ class Compiled:
 
 
 # With the budgets, and ids by name of the special tokens of the vocabulary that it is for, if there is one.
-Build = Callable[[Limits, Mapping[str, int] | None], Compiled]
+Build = Callable[[Limits, Mapping[str, int | None] | None], Compiled]
 
 
 class Grammar:
@@ -236,7 +236,7 @@ class Grammar:
         except GrammarError as error:
             raise error.within(text) from None
 
-        def build(limits: Limits, special_tokens: Mapping[str, int] | None) -> Compiled:
+        def build(limits: Limits, special_tokens: Mapping[str, int | None] | None) -> Compiled:
             return Compiled(*compile_cfg(parsed, limits, special_tokens))
 
         def findings() -> list[Finding]:
@@ -281,11 +281,11 @@ class Grammar:
 
     # --- use -------------------------------------------------------------------------------------------------------
 
-    def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int] | None = None) -> Compiled:
+    def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int | None] | None = None) -> Compiled:
         """A fresh byte automaton.
 
         Args:
-            special_tokens: ids by name of the special tokens of the vocabulary it is for.
+            special_tokens: ids by name of the special tokens of the vocabulary it is for, None for end tokens.
 
         Raises:
             GrammarError: the constraint admits nothing.

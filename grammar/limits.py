@@ -16,7 +16,8 @@ class Limits:
         max_states: states of one leaf automaton (pattern, format, number).
         max_nodes: nodes of one grammar's automaton (24 bytes each).
         max_enum: values of one `enum` or `choice`.
-        max_steps: work units of one build, about 2 µs each (a unit is roughly one derivative; a schema place takes 10).
+        max_steps: work units of one build, or of a pattern between two new states, about 2 µs each (a unit is roughly one derivative; a
+            schema place takes 10).
     """
 
     max_bytes: int = 4_000_000

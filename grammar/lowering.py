@@ -12,13 +12,14 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from .errors import LimitError
 from .languages import MAX_CODE_POINT, CharAutomaton, Edge, Run
+from .lead_rows import SURROGATES, LeadRows, LeadShape, Middle, Segments, lead_shape
 from .limits import Limits
 from .machine_layout import (
     DEAD,
@@ -47,8 +48,6 @@ from .machine_layout import (
 )
 from .row_store import STORE
 
-Segments = tuple[Edge, ...]  # like edges, relative to the first code point that the bytes read so far can begin
-
 _SHORT_ESCAPES = {0x22: 0x22, 0x5C: 0x5C, 0x2F: 0x2F, 0x62: 0x08, 0x66: 0x0C, 0x6E: 0x0A, 0x72: 0x0D, 0x74: 0x09}
 _HEX = [*range(0x30, 0x3A), *range(0x41, 0x47), *range(0x61, 0x67)]
 # What a tidy string spells with an escape: characters that must be escaped, and those beyond ASCII, which many encoders escape.
@@ -56,33 +55,14 @@ _TIDY_ESCAPES = ((0x00, 0x1F), (0x22, 0x22), (0x5C, 0x5C), (0x7F, MAX_CODE_POINT
 _SPECIAL = ((0x22, 0x22), (0x5C, 0x5C))  # what ends a JSON string, and what begins an escape
 _PAIR = -1  # segment target: a high surrogate; the low one follows
 _DEAD_LINE = np.full(256, DEAD, np.int32)
-_SURROGATES = (0xD800, 0xDFFF)
 PUBLISH = threading.Lock()  # held while flags are written: they come last, also on machines that reorder writes
-# lead byte -> (continuation bytes, first code point, last code point); RFC 3629 section 4
-_LEADS = [
-    *((0xC0 | k, 1, k << 6, (k << 6) | 0x3F) for k in range(2, 32)),
-    *((0xE0 | k, 2, max(k << 12, 0x800), (k << 12) | 0xFFF) for k in range(16)),
-    *((0xF0 | k, 3, max(k << 18, 0x10000), min((k << 18) | 0x3FFFF, MAX_CODE_POINT)) for k in range(5)),
-]
-
-
-def _alike(lead: tuple[int, int, int, int]) -> tuple[int, int, int, bool]:
-    """What lead bytes have in common: bytes after them, code points relative to the first one that such a byte can begin, and whether
-    these are characters only."""
-    _, left, lo, hi = lead
-    base = lo & -(1 << (6 * left))
-    return left, lo - base, hi - base, hi < _SURROGATES[0] or lo > _SURROGATES[1]
-
-
-# Leads side by side that are alike: where all their characters lead to one state, they need one row.
-_LEAD_RUNS = [(alike[:3], list(run)) for alike, run in groupby(_LEADS, _alike)]
 
 
 class _AnyString:
     """Every string of Unicode scalar values."""
 
     start = 0
-    _edges: tuple[Edge, ...] = ((0, _SURROGATES[0] - 1, 0), (_SURROGATES[1] + 1, MAX_CODE_POINT, 0))
+    _edges: tuple[Edge, ...] = ((0, SURROGATES[0] - 1, 0), (SURROGATES[1] + 1, MAX_CODE_POINT, 0))
 
     def accepting(self, q: int) -> bool:
         return True
@@ -102,13 +82,6 @@ ANY_STRING: CharAutomaton = _AnyString()
 
 class _Boundary(NamedTuple):
     q: int
-
-
-class _Middle(NamedTuple):
-    """Inside a UTF-8 sequence with `left` bytes to come."""
-
-    left: int
-    segments: Segments
 
 
 class _Escape(NamedTuple):
@@ -131,7 +104,7 @@ class _LowEscape(NamedTuple):
     segments: Segments
 
 
-_Key = _Boundary | _Middle | _Escape | _Hex | _LowEscape
+_Key = _Boundary | Middle | _Escape | _Hex | _LowEscape
 
 
 @dataclass(frozen=True)
@@ -210,7 +183,8 @@ class Lowering:
         self._store_bits = store_bits
         self._lock = threading.RLock()
         self._owned = STORE.own(self)
-        self._lead_rows: dict[Segments, list[tuple[int, int, int]]] = {}
+        self._lead_rows: dict[tuple[LeadShape, tuple[int, ...]], LeadRows] = {}
+        self._whole: dict[int, LeadRows] = {}  # by a state to which every character of some length leads
         self._rows: dict[tuple[type, _Key], int] = {}  # the kinds of key are tuples, equal across kinds
         self._key_ends: dict[int, int] = {}
 
@@ -228,10 +202,13 @@ class Lowering:
 
     def fill_all(self) -> None:
         """Fills all rows that can be reached, which must be finitely many."""
-        done = 0
-        while done < len(self._owned):
-            STORE.targets(self._owned[done])
-            done += 1
+        found = {self.start_row()}
+        pending = list(found)
+        while pending:
+            for target in set(STORE.targets(pending.pop()).tolist()):
+                if target > FINAL_ROW and target not in found:
+                    found.add(target)
+                    pending.append(target)
 
     def boundary(self, q: int) -> int:
         """Row between two characters in state `q`."""
@@ -275,7 +252,7 @@ class Lowering:
     @staticmethod
     def missing_bytes(key: object) -> int:
         """Bytes between the row of a key and the end of the character it is inside of."""
-        return key.left if isinstance(key, _Middle) else 0
+        return key.left if isinstance(key, Middle) else 0
 
     # --- what a key row can become ---------------------------------------------------------------------------------
 
@@ -315,7 +292,7 @@ class Lowering:
         """Writes the 256 targets and the flags of `row`."""
         with self._lock:
             if not STORE.rows[row, FLAGS] & F_EXPANDED:
-                self._fill(row, key)  # pyright: ignore[reportArgumentType]
+                self._fill(row, key.middle(row) if isinstance(key, LeadRows) else key)  # pyright: ignore[reportArgumentType]
                 STORE.filled(row)
 
     def _fill(self, row: int, key: _Key) -> None:
@@ -323,7 +300,7 @@ class Lowering:
         flags = F_EXPANDED | (F_TIDY if self._tidy else 0)
         if isinstance(key, _Boundary):
             flags |= self._fill_boundary(key.q, line)
-        elif isinstance(key, _Middle):
+        elif isinstance(key, Middle):
             self._fill_middle(key, line)
         else:
             flags |= F_ESCAPE
@@ -370,7 +347,7 @@ class Lowering:
         """Flags that a step reads before the row is filled."""
         if isinstance(key, _Boundary):
             return F_BOUNDARY
-        return 0 if isinstance(key, _Middle) else F_ESCAPE
+        return 0 if isinstance(key, Middle) else F_ESCAPE
 
     def _target(self, q: int) -> int:
         if not self._json and self._automaton.accepting(q) and not self._automaton.edges(q):
@@ -388,8 +365,7 @@ class Lowering:
                 found[target] = self._target(target)
             targets[lo : min(hi, 0x7F) + 1] = found[target]
         if edges and edges[-1][1] >= 0x80:
-            for first, last, row in self._leads(tuple([e for e in edges if e[1] >= 0x80])):
-                targets[first : last + 1] = row
+            self._leads([edge for edge in edges if edge[1] >= 0x80]).write(targets)
         if not self._json:
             return flags | (F_ACCEPT if self._automaton.accepting(q) else 0)
         targets[:0x20] = DEAD
@@ -409,43 +385,44 @@ class Lowering:
                 flags |= F_PLAIN
         return flags
 
-    def _leads(self, wide: Segments) -> list[tuple[int, int, int]]:
-        """Lead bytes of UTF-8 that begin a character of `wide`: first, last, and the row after them."""
-        known = self._lead_rows.get(wide)
-        if known is None:
-            known = []
-            at = 0
-            for (left, low, high), run in _LEAD_RUNS:
-                while at < len(wide) and wide[at][1] < run[0][2]:
-                    at += 1
-                if at == len(wide):
-                    break
-                first, last, target = wide[at]
-                if first <= run[0][2] and last >= run[-1][3]:
-                    known.append((run[0][0], run[-1][0], self._row(_Middle(left, ((low, high, target),)))))
-                    continue
-                for lead, _, lo, hi in run:
-                    while at < len(wide) and wide[at][1] < lo:
-                        at += 1
-                    if at < len(wide) and wide[at][0] <= hi:
-                        base = lo - low
-                        segments = tuple((max(a, lo) - base, min(b, hi) - base, t) for a, b, t in wide[at:] if a <= hi)
-                        known.append((lead, lead, self._row(_Middle(left, segments))))
-            self._lead_rows[wide] = known
-        return known
+    def _leads(self, wide: Iterable[Edge]) -> LeadRows:
+        """The rows behind lead bytes of UTF-8 that begin a character of `wide`."""
+        numbers: dict[int, int] = {}
+        shape = lead_shape(tuple([(max(lo, 0x80), hi, numbers.setdefault(target, len(numbers))) for lo, hi, target in wide]))
+        targets = tuple(numbers)
+        leads = self._lead_rows.get((shape, targets))
+        return self._new_leads(shape, targets) if leads is None else leads
 
-    def _fill_middle(self, key: _Middle, targets: np.ndarray) -> None:
+    def _new_leads(self, shape: LeadShape, targets: tuple[int, ...]) -> LeadRows:
+        if len(self._owned) >= self._max_rows:
+            raise LimitError(f"the constraint needs more than {self._max_rows} leaf states (max_states)")
+        leads = LeadRows(shape, targets, STORE.allocate_units(self._owned, len(shape.middles)))
+        STORE.fill_later(leads.units, self, leads)
+        for number, _ in shape.whole:
+            self._whole.setdefault(targets[number], leads)
+        if self._keys is not None:
+            for row, middle in leads.middles():
+                self._write_info(row, self._info(middle))
+        self._lead_rows[shape, targets] = leads
+        return leads
+
+    def _fill_middle(self, key: Middle, targets: np.ndarray) -> None:
         size = 1 << (6 * (key.left - 1))
         split: set[int] = set()  # bytes after which it depends on the next one where a character leads
         for lo, hi, target in key.segments:
             first, last = -(-lo // size), (hi + 1) // size
             if first < last:
-                row = self._target(target) if key.left == 1 else self._row(_Middle(key.left - 1, ((0, size - 1, target),)))
-                targets[0x80 + first : 0x80 + last] = row
+                targets[0x80 + first : 0x80 + last] = self._target(target) if key.left == 1 else self._any_character(key.left - 1, target)
             split.update(k for k in (lo // size, hi // size) if not first <= k < last)
         for k in split:
             part = _clip(key.segments, k * size, (k + 1) * size - 1)
-            targets[0x80 + k] = self._row(_Middle(key.left - 1, part))
+            targets[0x80 + k] = self._row(Middle(key.left - 1, part))
+
+    def _any_character(self, left: int, target: int) -> int:
+        """The row from which `left` bytes lead to `target`, whatever they are."""
+        leads = self._whole.get(target)
+        number = None if leads is None else leads.shape.whole.get((leads.targets.index(target), left))
+        return self._row(Middle(left, ((0, (1 << (6 * left)) - 1, target),))) if leads is None or number is None else leads.row(number)
 
     def _escapable(self, q: int) -> Segments:
         """Edges of `q` that an escape may spell."""
@@ -518,7 +495,7 @@ def _loop_bits(ranges: tuple[tuple[int, int], ...], json: bool) -> np.ndarray:
 def _covers_text(ranges: Iterable[tuple[int, int]]) -> bool:
     """Whether disjoint ranges hold every character beyond ASCII."""
     covered = sum(hi - max(lo, 0x80) + 1 for lo, hi in ranges if hi >= 0x80)
-    return covered == MAX_CODE_POINT + 1 - 0x80 - (_SURROGATES[1] - _SURROGATES[0] + 1)
+    return covered == MAX_CODE_POINT + 1 - 0x80 - (SURROGATES[1] - SURROGATES[0] + 1)
 
 
 _ANY_STRING_LEAF = Lowering(ANY_STRING, json=True)

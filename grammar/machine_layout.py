@@ -85,6 +85,7 @@ OFF = -1  # no text. KEY.b while a mask is being made: the text is no prefix of 
 
 # --- rows --------------------------------------------------------------------------------------------------------
 ROW = 268
+MAX_ROWS = 1 << 20
 FLAGS = 256  # column of the flags below
 KEY_LO = 257  # declared keys that a key row can still become, in sorted order: [KEY_LO, KEY_HI)
 KEY_HI = 258

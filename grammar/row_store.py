@@ -1,7 +1,7 @@
 """Memory of all byte rows of the process.
 
 Rows belong to leaf automata, and grammars share leaves, so rows live outside of both. The memory is reserved once and never
-moves: kernels of other threads read it while rows are added.
+moves: kernels of other threads read it while rows are added. It is 1.1 GB of address space, of which only what is used takes memory.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Protocol
 import numpy as np
 
 from .errors import LimitError
-from .machine_layout import DEAD, F_ACCEPT, F_EXPANDED, FINAL_ROW, FLAGS, ROW, ROW_SERIAL
+from .machine_layout import DEAD, F_ACCEPT, F_EXPANDED, FINAL_ROW, FLAGS, MAX_ROWS, ROW, ROW_SERIAL
 
-CAPACITY = 1 << 18  # rows: 281 MB of address space, of which only what is used takes memory
+UNIT = 8  # rows that are taken together and stay zero, and so take no memory, until they are filled
+_FIRST_UNIT = MAX_ROWS // 2  # units lie behind all single rows
 
 
 class RowMaker(Protocol):
@@ -32,35 +33,33 @@ def _reserved(shape: tuple[int, int]) -> np.ndarray:
     take milliseconds."""
     if not hasattr(mmap, "MADV_NOHUGEPAGE"):
         return np.zeros(shape, np.int32)
-    memory = mmap.mmap(-1, shape[0] * shape[1] * 4, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    memory = mmap.mmap(-1, shape[0] * shape[1] * 4, flags=flags)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     return np.frombuffer(memory, np.int32).reshape(shape)
 
 
 class RowStore:
     """Attributes:
-    rows: int32 [CAPACITY, ROW], see `machine_layout`. Row 0 is FINAL_ROW.
+    rows: int32 [MAX_ROWS, ROW], see `machine_layout`. Row 0 is FINAL_ROW.
     """
 
     def __init__(self) -> None:
-        self.rows = _reserved((CAPACITY, ROW))
+        self.rows = _reserved((MAX_ROWS, ROW))
         self.rows[FINAL_ROW, :256] = DEAD
         self.rows[FINAL_ROW, FLAGS] = F_EXPANDED | F_ACCEPT
         self._lock = threading.Lock()
         self._used = FINAL_ROW + 1
         self._serial = 0
         self._free: list[int] = []
+        self._used_units = _FIRST_UNIT
+        self._free_units: list[int] = []
         self._released: deque[list[int]] = deque()
-        self._makers: dict[int, tuple[weakref.ref[RowMaker], object]] = {}
+        self._makers: dict[int, tuple[weakref.ref[RowMaker], object]] = {}  # by row, or by the first row of a unit
 
     @property
     def row_bytes(self) -> int:
         return self.rows.strides[0]
-
-    @property
-    def num_rows(self) -> int:
-        """Rows in use."""
-        return self._used - len(self._free)
 
     def own(self, owner: object) -> list[int]:
         """A list for the rows of `owner`; they are free again when it is no more."""
@@ -106,23 +105,63 @@ class RowStore:
             self._serial = (self._serial + count) & 0x7FFFFFFF
             return found
 
+    def allocate_units(self, rows: list[int], count: int) -> tuple[int, ...]:
+        """Units for `count` rows without flags: the first row of each, which is appended to an owner's `rows`."""
+        with self._lock:
+            first = len(rows)
+            for _ in range(0, count, UNIT):
+                rows.append(self._take_unit())
+            return tuple(rows[first:])
+
+    def fill_later(self, units: tuple[int, ...], maker: RowMaker, key: object) -> None:
+        """Has `maker` fill the rows of units, each when it is needed."""
+        entry = weakref.ref(maker), key
+        with self._lock:
+            for first in units:
+                self._makers[first] = entry
+
     def _take(self) -> int:
-        if not self._free and self._used == CAPACITY and not self._released:
+        self._reclaim(no_more=not self._free and self._used == _FIRST_UNIT)
+        if self._free:
+            return self._free.pop()
+        if self._used == _FIRST_UNIT:
+            raise LimitError(f"all constraints in use need more than {_FIRST_UNIT} leaf states")
+        self._used += 1
+        return self._used - 1
+
+    def _take_unit(self) -> int:
+        self._reclaim(no_more=not self._free_units and self._used_units == MAX_ROWS)
+        if self._free_units:
+            return self._free_units.pop()
+        if self._used_units == MAX_ROWS:
+            raise LimitError(f"all constraints in use need more than {MAX_ROWS - _FIRST_UNIT} leaf states inside characters")
+        self._used_units += UNIT
+        return self._used_units - UNIT
+
+    def _reclaim(self, *, no_more: bool) -> None:
+        """Makes rows free again whose owners are no more; looks for more of these if there are no others."""
+        if no_more and not self._released:
             gc.collect()  # grammars that ended may still be in cycles
         while self._released:
             for row in self._released.popleft():
                 self._makers.pop(row, None)
-                self._free.append(row)
-        if self._free:
-            return self._free.pop()
-        if self._used == CAPACITY:
-            raise LimitError(f"all constraints in use need more than {CAPACITY} leaf states")
-        self._used += 1
-        return self._used - 1
+                if row < _FIRST_UNIT:
+                    self._free.append(row)
+                else:
+                    self._empty_unit(row)
+                    self._free_units.append(row)
+
+    def _empty_unit(self, first: int) -> None:
+        for row in range(first, first + UNIT):
+            line = self.rows[row]
+            if line[FLAGS:].any():
+                serial = (line[ROW_SERIAL] + 1) & 0x7FFFFFFF
+                line[FLAGS:] = 0
+                line[ROW_SERIAL] = serial
 
     def fill(self, row: int) -> None:
         """Fills a row, unless another thread just did."""
-        maker = self._makers.get(row)
+        maker = self._makers.get(row if row < _FIRST_UNIT else row - row % UNIT)
         if maker is None:
             return
         lowering = maker[0]()
@@ -131,7 +170,8 @@ class RowStore:
 
     def filled(self, row: int) -> None:
         """`row` has its targets and flags."""
-        self._makers.pop(row, None)
+        if row < _FIRST_UNIT:
+            self._makers.pop(row, None)
 
     def targets(self, row: int) -> np.ndarray:
         """The 256 targets of a row, filled if need be."""

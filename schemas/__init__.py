@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from functools import cache
 from importlib import resources
 from typing import Any, ClassVar, NamedTuple
 
@@ -98,6 +99,7 @@ def _grammar_kinds() -> dict[str, str]:
     return {name: kind for name, kind in _files() if kind in _GRAMMAR_KINDS}
 
 
+@cache
 def _files() -> list[tuple[str, str]]:
     """Name and ending of each file beside this one."""
     parts = (entry.name.rpartition(".") for entry in resources.files(__name__).iterdir())

@@ -11,11 +11,12 @@ from ..jobs import Job
 from ..ports import ChatTemplate
 from ..prompts import Prompt, PromptEncoder
 from ..runtime import Runtime
+from ..tools.format import FramedFormat
 from ..tools.formats import format_named, format_of_template, knows_tools
 from ..tools.history import Message, for_plain_template, for_template
 from ..tools.tool import Tool
 from .forms import AnswerForm, AnswerForms, Asked
-from .reasoning import reasoning_format, thought_after
+from .reasoning import ends_with, reasoning_format, thought_after
 
 # Variables with which chat templates switch thinking on and off.
 _SWITCHES = ("enable_thinking", "thinking")
@@ -56,7 +57,7 @@ class Conversations:
         reasoning_parser: name of the format of thoughts, "none" for no thoughts; None is what the chat template uses.
 
     Raises:
-        ToolError, InvalidRequest: there is no such format.
+        ToolError, InvalidRequest: there is no such format, or the two do not go together.
     """
 
     def __init__(self, runtime: Runtime, *, tool_call_format: str | None = None, reasoning_parser: str | None = None):
@@ -64,7 +65,7 @@ class Conversations:
         self._max_model_len = runtime.max_model_len
         self._source: str = getattr(runtime.model.chat_template, "source", None) or ""
         self._format = format_of_template(self._source) if tool_call_format is None else format_named(tool_call_format, self._source)
-        self._reasoning = reasoning_format(reasoning_parser, self._source)
+        self._reasoning = reasoning_format(reasoning_parser, self._source, self._format)
         self._forms = AnswerForms(self._format, runtime.vocabulary, token_bytes=runtime.token_bytes)
 
     @property
@@ -97,10 +98,11 @@ class Conversations:
         prompt = self.encoder.of_chat(told, source=source, template=template, **shown, **variables or {})
         if thinking_token_budget is not None and thinking_token_budget >= self._max_model_len:
             thinking_token_budget = None  # no answer can be that long
-        thought = None
+        text, thought = prompt.text or "", None
         if self._reasoning is not None:
-            thought = thought_after(prompt.text or "", self._reasoning, thinking_token_budget)
-        return Turn(prompt, self._forms.form(asked, thought))
+            thought = thought_after(text, self._reasoning, thinking_token_budget)
+        content_is_open = isinstance(self._format, FramedFormat) and ends_with(text, self._format.content_begin)
+        return Turn(prompt, self._forms.form(asked, None if content_is_open else thought, content_is_open=content_is_open))
 
     def switch(self, *, thinking: bool) -> dict[str, Any] | None:
         """Variables that switch thinking on or off; None if the chat template has no switch."""
@@ -115,4 +117,4 @@ class Conversations:
         """Messages as the template reads them, and its further variables."""
         if not knows_tools(self._source):
             return for_plain_template(messages, tools, self._format), {}
-        return for_template(messages), {"tools": [tool.to_json() for tool in tools]} if tools else {}
+        return for_template(messages, self._source), {"tools": [tool.to_json() for tool in tools]} if tools else {}

@@ -12,14 +12,16 @@ from ...engine.request import InvalidRequest
 from ...grammar import json_text
 from ...grammar.errors import GrammarError
 from ...grammar.grammar import Grammar
-from ...grammar.structural_tag import AnyText, JsonSchema, Node, Or, to_json
+from ...grammar.structural_tag import AnyText, JsonSchema, Node, Or, Tag, to_json
 from ...grammar.structural_tag import Sequence as InOrder
 from ...grammar.structural_tag.grammar import TagGrammar
 from ...grammar.structural_tag.parser import Vocabulary
 from ...grammar.structural_tag.part_of import part_of
+from ...grammar.structural_tag.spec import walk
 from ..constraints import Constraint
 from ..jobs import Job
-from ..tools.format import ToolFormat, text_unless
+from ..tools.format import FramedFormat, ToolFormat, spelled, text_unless
+from ..tools.labels import CONTENT
 from ..tools.tool import Tool, ToolChoice, ToolError
 from .reader import AnswerReader
 from .reasoning import Thought, ThoughtMeter, gap
@@ -85,25 +87,34 @@ class AnswerForms:
         self._grammars: OrderedDict[str, TagGrammar] = OrderedDict()
         self._lock = threading.Lock()
 
-    def form(self, asked: Asked, thought: Thought | None = None) -> AnswerForm:
+    def form(self, asked: Asked, thought: Thought | None = None, *, content_is_open: bool = False) -> AnswerForm:
         """The form of an answer.
 
         Args:
             thought: what the answer may begin with.
+            content_is_open: the prompt has begun the content, for formats that set it off.
 
         Raises:
             ToolError: a tool that is malformed, or that the format or the grammar cannot do.
             InvalidRequest: the constraint cannot follow a thought.
         """
-        if not asked.tools and thought is None:
+        framed = self._tool_format if isinstance(self._tool_format, FramedFormat) else None
+        if framed is None and not asked.tools and thought is None:
             return AnswerForm(constraint=asked.constraint)
         check_names(asked.tools, asked.choice)
-        grammar = self._grammar(self._tree(asked, thought), asked)
+        if framed is None:
+            tree = self._tree(asked, thought)
+        else:
+            if content_is_open and asked.choice.must_call:
+                raise ToolError("the prompt has begun the content already, so no call can come", field="tool_choice")
+            tree = framed.answer(asked.tools, asked.choice, self._final(asked), thought, content_is_open=content_is_open)
+        grammar = self._grammar(tree, asked)
         trims = asked.is_free or isinstance(_part(asked), JsonSchema)  # outer white space says nothing in JSON
         needs_tokens = grammar.parser(self._vocabulary).needs_tokens
         field = "tools" if asked.tools else "thinking_token_budget" if asked.constraint is None else asked.constraint.field
         # A thought alone needs no constraint: whatever comes can be read, if it can be read as text.
-        is_bound = bool(asked.tools) or not asked.is_free or needs_tokens or (thought is not None and thought.max_tokens is not None)
+        has_budget = thought is not None and thought.max_tokens is not None
+        is_bound = bool(framed or asked.tools) or not asked.is_free or needs_tokens or has_budget
         return AnswerForm(
             constraint=Constraint(grammar=grammar, field=field) if is_bound else None,
             content=asked.constraint,
@@ -126,19 +137,32 @@ class AnswerForms:
             thinking = InOrder(elements=(thought.tag(), gap(), self._rest(asked)))
         else:
             thinking = InOrder(elements=(thought.tag(), self._rest(asked)))
-        return thinking if thought.is_open else Or(elements=(thinking, self._rest(asked, unless=thought.format.begin)))
+        return thinking if thought.is_open else Or(elements=(thinking, self._rest(asked, unless=spelled(thought.format.begin))))
 
     def _rest(self, asked: Asked, unless: str | None = None) -> Node:
         """What comes after the thought, or instead of one: then it does not begin with the text `unless` where it is free."""
         but = () if unless is None else (unless,)
+        final = self._final(asked)
         if asked.tools:
-            return self._tool_format.tree(asked.tools, asked.choice, _part(asked), but=but)
-        if asked.constraint is not None:
+            return self._tool_format.tree(asked.tools, asked.choice, final, but=but)
+        if final is not None:
+            return final
+        return text_unless(list(but)) if but else AnyText()
+
+    def _final(self, asked: Asked) -> Node | None:
+        """What the content has to be; None for free text."""
+        if asked.constraint is None:
+            return None
+        if asked.tools:
+            part = _part(asked)
+        else:
             try:
-                return part_of(asked.constraint.grammar)
+                part = part_of(asked.constraint.grammar)
             except GrammarError as error:
                 raise _after_thought(asked.constraint, error) from error
-        return text_unless(list(but)) if but else AnyText()
+        if part is None or not any(isinstance(node, Tag) or (isinstance(node, JsonSchema) and node.style != "json") for node in walk(part)):
+            return part
+        return Tag(name=CONTENT, begin="", content=part, end=("",))  # so that no tag of it is taken for a call
 
     def _grammar(self, tree: Node, asked: Asked) -> TagGrammar:
         text = json_text.dumps(to_json(tree))

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...grammar.structural_tag import Event, TagDelta, TagEnd, TextDelta
+from ...grammar.structural_tag import Event, TagBegin, TagDelta, TagEnd, TextDelta
 from ...grammar.structural_tag.parser import StructuralParser
+from ..tools.labels import CONTENT, MESSAGE
 from .calls import CallReader
 
 REASONING = "reasoning"  # the tag around a thought
+_PARAGRAPH = "\n\n"  # between two thoughts, and two messages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +118,8 @@ class AnswerReader:
         self._space = ""
         self._thought = _Trimmed()
         self._content_begins = False  # content to trim is about to begin, after a thought
+        self._has_content = False
+        self._depth = 0  # of the tags that are open inside of a tag of content, which counts too
         self._num_calls = 0
         self._call = CallReader()
 
@@ -152,8 +156,12 @@ class AnswerReader:
     def _deltas(self, event: Event) -> Iterable[AnswerDelta]:
         if isinstance(event, TextDelta):
             return self._content(event.text)
+        if self._depth or (event.name == CONTENT and isinstance(event, TagBegin)):
+            return self._inside_content(event)
         if event.name == REASONING:
             return self._reasoning(event)
+        if event.name == MESSAGE:
+            return self._message(event)
         call = self._call.begun_by(event)
         if call is not None:
             return self._begin(*call)
@@ -164,7 +172,22 @@ class AnswerReader:
         if isinstance(event, TagDelta):
             shown = self._thought.add(event.text)
             return (ReasoningDelta(text=shown),) if shown else ()
+        if isinstance(event, TagBegin):
+            self._thought.begin_paragraph()
         self._content_begins = self._trims and isinstance(event, TagEnd)
+        return ()
+
+    def _inside_content(self, event: TagBegin | TagDelta | TagEnd) -> Iterable[AnswerDelta]:
+        """The outermost tag says that this is content; what it begins and ends with is none."""
+        is_outermost = self._depth == (0 if isinstance(event, TagBegin) else 1)
+        self._depth += isinstance(event, TagBegin) - isinstance(event, TagEnd)
+        if isinstance(event, TagDelta) or not is_outermost:
+            return self._content(event.text)
+        return self._message(event)
+
+    def _message(self, event: Event) -> Iterable[AnswerDelta]:
+        if isinstance(event, TagBegin):
+            self._space = _PARAGRAPH if self._has_content else ""
         return ()
 
     def _content(self, text: str) -> Iterable[AnswerDelta]:
@@ -174,6 +197,7 @@ class AnswerReader:
         text = self._space + text
         shown = text.rstrip()
         self._space = text[len(shown) :]
+        self._has_content |= bool(shown)
         return (ContentDelta(text=shown),) if shown else ()
 
     def _begin(self, name: str, call_id: str) -> Iterable[AnswerDelta]:
@@ -184,15 +208,21 @@ class AnswerReader:
 
 
 class _Trimmed:
-    """A text without the white space around it, as its pieces arrive."""
+    """A text without the white space around its paragraphs, as its pieces arrive."""
 
     def __init__(self) -> None:
         self._space = ""
-        self._begun = False
+        self._begun = False  # the paragraph
+        self._between = ""  # comes before the paragraph
+
+    def begin_paragraph(self) -> None:
+        if self._begun:
+            self._space, self._begun, self._between = "", False, _PARAGRAPH
 
     def add(self, text: str) -> str:
         text = self._space + text if self._begun else text.lstrip()
         shown = text.rstrip()
         self._space = text[len(shown) :]
-        self._begun = self._begun or bool(shown)
+        if shown and not self._begun:
+            shown, self._begun, self._between = self._between + shown, True, ""
         return shown

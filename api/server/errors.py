@@ -10,7 +10,7 @@ from http import HTTPStatus
 from pydantic import ValidationError
 
 from ...engine.errors import ChatTemplateError
-from ...engine.request import EngineOverloaded, EngineStopped, InvalidRequest, RequestOutput
+from ...engine.request import DeadlineExceeded, EngineOverloaded, EngineStopped, InvalidRequest, RequestOutput
 from ...grammar.errors import FormcastError, GrammarError
 from ..constraints import Constraint
 from ..openai.constraints import refused
@@ -46,6 +46,8 @@ def to_api_error(error: Exception, *, constraint: Constraint | None = None) -> A
         return ApiError(503, str(error) or "too many requests are waiting", code="engine_overloaded")
     if isinstance(error, EngineStopped):
         return ApiError(503, str(error) or "the engine has stopped", code="engine_stopped")
+    if isinstance(error, DeadlineExceeded):
+        return ApiError(504, str(error), code="deadline_exceeded")
     if isinstance(error, FormcastError):
         return ApiError(500, str(error), code="generation_failed")
     logger.error("a request failed unexpectedly", exc_info=error)

@@ -77,7 +77,7 @@ class Generation:
             usage.add(index, output)
             builders[index].add(output)
             tagged = await self._next(outputs)
-        answers = [builder.build() for builder in builders]
+        answers = [builder.build() for builder in builders if builder.finished]
         return json_response(self.writer.response(answers, usage.total()))
 
     async def _next(self, outputs: Outputs) -> tuple[int, RequestOutput] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -28,6 +29,7 @@ from .job_runner import JobRunner
 from .metrics import Metrics
 from .record import record_of
 from .settings import ServerSettings
+from .timeout import request_timeout
 
 _OLLAMA_TAG = ":latest"  # Ollama's clients write it after names that have no tag
 Body = TypeVar("Body", bound=BaseModel)
@@ -111,6 +113,9 @@ class Service:
         return jobs
 
     async def answer(self, request: Request, jobs: Sequence[Job], writer: Writer, *, stream: bool, dialect: Dialect = OPENAI) -> Response:
-        """Run jobs and shape what comes. Raises what `Generation.respond` raises."""
-        generation = Generation(jobs=jobs, writer=writer, stream=stream, dialect=dialect, record=record_of(request.scope))
+        """Run jobs and shape what comes. Raises what `Generation.respond` raises, and ApiError for a malformed timeout."""
+        record = record_of(request.scope)
+        timeout = request_timeout(request.headers, self.settings.request_timeout_s)
+        jobs = [replace(job, params=replace(job.params, timeout=timeout), arrival_time=record.started) for job in jobs]
+        generation = Generation(jobs=jobs, writer=writer, stream=stream, dialect=dialect, record=record)
         return await generation.respond(self._runner, request.receive)

@@ -17,7 +17,8 @@ class ServerSettings:
     body_timeout_s: time for a body to arrive.
     header_timeout_s: time for the head of a request to arrive, once its first byte or its connection is there.
     write_timeout_s: time that a client may take no byte of what is waiting for it; then its connection is cut.
-    request_timeout_s: time for a request to be read, schemas and all, and again for its answer to be complete; None sets no limit.
+    request_timeout_s: time from the arrival of a request until its answer is complete, and so for reading it, schemas and all; None sets
+        no limit. A request may ask for less (`timeout.py`).
     tool_call_format: how the model writes tool calls; None is what its chat template uses.
     reasoning_parser: how the model sets its thoughts off, "none" if it has none; None is what its chat template uses.
     shutdown_grace_s: time that running answers get to finish once the server is told to stop.

@@ -9,12 +9,15 @@ import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence as Items
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...grammar.structural_tag import JsonSchema, Node, Or, Regex, Repeat, Sequence, Tag, Text, Token, TriggeredTags
-from ...grammar.structural_tag.spec import Boundary
+from ...grammar.structural_tag.spec import Boundary, pieces
 from .labels import GROUP
 from .tool import Tool, ToolChoice
+
+if TYPE_CHECKING:
+    from ..answers.reasoning import Thought
 
 Json = Any
 
@@ -69,13 +72,16 @@ class ToolFormat(ABC):
             final: what an answer without calls has to be; None for free text.
             but: what an answer of free text may not begin with.
         """
+        if choice.must_call or final is not None:
+            calls = self.chosen(tools, choice)
+            return calls if choice.must_call or final is None else Or(elements=(calls, final))
+        return self.free(tools, parallel=choice.parallel, but=but)
+
+    def chosen(self, tools: Items[Tool], choice: ToolChoice) -> Node:
+        """The calls of an answer that may have some."""
         if choice.name is not None:
             return self.calls([tool for tool in tools if tool.name == choice.name], parallel=False)
-        if choice.mode == "required":
-            return self.calls(tools, parallel=choice.parallel)
-        if final is not None:
-            return Or(elements=(self.calls(tools, parallel=choice.parallel), final))
-        return self.free(tools, parallel=choice.parallel, but=but)
+        return self.calls(tools, parallel=choice.parallel)
 
     def calls(self, tools: Items[Tool], *, parallel: bool) -> Node:
         """An answer that is one call or, if `parallel`, several."""
@@ -156,6 +162,40 @@ class WholeAnswerFormat(ToolFormat):
         return Or(elements=(self.calls(tools, parallel=parallel), text_unless([*self.beginnings(tools), *but])))
 
 
+class FramedFormat(ToolFormat):
+    """The content too stands between texts that belong to the format, whether there are calls or not.
+
+    Attributes:
+        reasoning: name of the format of thoughts that goes with it.
+        content_begin: what stands before the content; a prompt may end with it.
+        content_end: what stands after it.
+    """
+
+    reasoning: str
+    content_begin: Boundary
+    content_end: Boundary = ""
+
+    def written_content(self, content: str) -> str:
+        """A content as the model would have written it."""
+        return f"{spelled(self.content_begin)}{content}{spelled(self.content_end)}"
+
+    @abstractmethod
+    def answer(
+        self, tools: Items[Tool], choice: ToolChoice, final: Node | None, thought: Thought | None, *, content_is_open: bool = False
+    ) -> Node:
+        """The tree of a whole answer.
+
+        Args:
+            tools: maybe none.
+            final: what the content has to be; None for free text.
+            thought: that it may begin with.
+            content_is_open: the prompt has begun the content already, so there is nothing else.
+        """
+
+    def free(self, tools: Items[Tool], *, parallel: bool, but: Items[str] = ()) -> Node:
+        return self.answer(tools, ToolChoice(parallel=parallel), None, None)
+
+
 def any_of(tags: Items[Node]) -> Node:
     return tags[0] if len(tags) == 1 else Or(elements=tuple(tags))
 
@@ -175,6 +215,16 @@ def text_unless(beginnings: list[str]) -> Node:
     return Regex(pattern=f"(?!{'|'.join(map(escaped, beginnings))})[^]*")
 
 
+def in_order(*parts: Boundary | Node) -> Sequence:
+    """Texts, tokens and nodes, one after another."""
+    nodes = [part if isinstance(part, Node) else Text(value=part) for given in parts for part in _parts(given)]
+    return Sequence(elements=tuple(nodes))
+
+
+def _parts(given: Boundary | Node) -> tuple[str | Node, ...]:
+    return given if isinstance(given, tuple) else (given,)
+
+
 def tokens_or_text(texts: Items[str]) -> tuple[Token, ...]:
     """Texts as boundaries: special tokens where the vocabulary has such names."""
     return tuple(Token(token=text) for text in texts)
@@ -182,7 +232,7 @@ def tokens_or_text(texts: Items[str]) -> tuple[Token, ...]:
 
 def spelled(boundary: Boundary) -> str:
     """A boundary as text; special tokens by their names."""
-    return str(boundary.token) if isinstance(boundary, Token) else boundary
+    return "".join(str(piece.token) if isinstance(piece, Token) else piece for piece in pieces(boundary))
 
 
 def escaped(text: str) -> str:

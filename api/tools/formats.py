@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from ...grammar.structural_tag import Token
-from .format import ToolFormat
+from ...grammar.structural_tag.spec import joined
+from .cohere import Cohere
+from .format import FramedFormat, ToolFormat
+from .harmony import Harmony
 from .headed_formats import DeepSeekV3, DeepSeekV31, KimiK2, MistralCalls
-from .json_formats import FunctionTag, JsonSection, Llama3Json, PlainJson, WrappedJson
+from .json_formats import FunctionTag, JsonSection, KeyedJson, Llama3Json, PlainJson, WrappedJson
 from .names import ALIASES
 from .parameter_formats import ParameterCalls, ParameterSection
 from .pythonic import Llama4Pythonic, Pythonic, PythonicSection
@@ -13,6 +16,7 @@ from .tool import ToolError
 
 _TOOL_CALLS = Token(token="[TOOL_CALLS]")
 _DSML = "\uff5cDSML\uff5c"
+_GIGACHAT = (Token(token="<|message_sep|>"), "\n\nfunction call", Token(token="<|role_sep|>"), "\n")
 
 _ALL: tuple[ToolFormat, ...] = (
     WrappedJson(name="hermes", trigger="<tool_call>", before="<tool_call>\n", after="\n</tool_call>"),
@@ -57,6 +61,53 @@ _ALL: tuple[ToolFormat, ...] = (
         after='">',
         last=f"</{_DSML}invoke>",
     ),
+    ParameterSection(
+        name="deepseek_v4",
+        begin=f"<{_DSML}tool_calls>\n",
+        end=f"\n</{_DSML}tool_calls>",
+        style="deepseek_xml",
+        before=f'<{_DSML}invoke name="',
+        after='">',
+        last=f"</{_DSML}invoke>",
+    ),
+    ParameterSection(
+        name="step3",
+        begin=joined(Token(token="<\uff5ctool_calls_begin\uff5c>"), "\n"),
+        end=joined("\n", Token(token="<\uff5ctool_calls_end\uff5c>")),
+        style="step_xml",
+        before=joined(
+            Token(token="<\uff5ctool_call_begin\uff5c>"), "function", Token(token="<\uff5ctool_sep\uff5c>"), '<steptml:invoke name="'
+        ),
+        after='">',
+        last=joined("</steptml:invoke>", Token(token="<\uff5ctool_call_end\uff5c>")),
+    ),
+    ParameterSection(
+        name="hy_v3",
+        begin="<tool_calls>\n",
+        end="\n</tool_calls>",
+        style="glm_xml",
+        before="<tool_call>",
+        after="<tool_sep>",
+        last="</tool_call>",
+    ),
+    ParameterCalls(
+        name="minicpm5", trigger="<function name=", style="minicpm_xml", before='<function name="', after='">', last="</function>"
+    ),
+    ParameterCalls(
+        name="solar_open2",
+        trigger=Token(token="<|tool_call:start|>"),
+        style="solar",
+        before=Token(token="<|tool_call:start|>"),
+        after="",
+        last=Token(token="<|tool_call:end|>"),
+    ),
+    WrappedJson(name="gigachat3", trigger=_GIGACHAT, before=_GIGACHAT, after="", separator=""),
+    WrappedJson(
+        name="gigachat31", trigger=Token(token="<|function_call|>"), before=Token(token="<|function_call|>"), after="", separator=""
+    ),
+    KeyedJson(),
+    Cohere(name="cohere_command3", content_begin=Token(token="<|START_RESPONSE|>"), content_end=Token(token="<|END_RESPONSE|>")),
+    Cohere(name="cohere_command4", content_begin=Token(token="<|START_TEXT|>"), content_end=Token(token="<|END_TEXT|>")),
     DeepSeekV3(),
     DeepSeekV31(),
     KimiK2(),
@@ -82,6 +133,7 @@ _ALL: tuple[ToolFormat, ...] = (
         opening="[",
         closing="]",
     ),
+    Harmony(),
     FunctionTag(),
     PlainJson(),
 )
@@ -89,10 +141,21 @@ FORMATS: dict[str, ToolFormat] = {tool_format.name: tool_format for tool_format 
 
 # What only the chat templates of a format hold, most telling first. Some need two signs.
 _SIGNS = (
+    (("<|channel|>analysis<|message|>",), "harmony"),
     (("[TOOL_CALLS]", "[CALL_ID]"), "mistral_v11"),
     (("[TOOL_CALLS]", "[ARGS]"), "mistral_v13"),
     (("[TOOL_CALLS]",), "mistral"),
+    ((f"{_DSML}tool_calls>",), "deepseek_v4"),
     ((_DSML,), "deepseek_v32"),
+    (("<|START_ACTION|>", "<|START_TEXT|>"), "cohere_command4"),
+    (("<|START_ACTION|>", "<|START_RESPONSE|>"), "cohere_command3"),
+    (("<steptml:invoke",), "step3"),
+    (("<tool_sep>",), "hy_v3"),
+    (("<function name=", "<param name="), "minicpm5"),
+    (("<|tool_arg:start|>",), "solar_open2"),
+    (("<|message_sep|>", "function call"), "gigachat3"),
+    (("<|function_call|>",), "gigachat31"),
+    (("<|tools_prefix|>",), "apertus"),
     (("<\uff5ctool\u2581sep\uff5c>", "```json"), "deepseek_v3"),
     (("<\uff5ctool\u2581sep\uff5c>",), "deepseek_v31"),
     (("<|tool_call_argument_begin|>",), "kimi_k2"),
@@ -139,8 +202,8 @@ def format_named(name: str, template: str | None = None) -> ToolFormat:
 
 def format_of_template(source: str | None) -> ToolFormat:
     """The format that a chat template uses; JSON objects where it knows no tools."""
-    found = _format_by_signs(source) if source is not None and knows_tools(source) else None
-    return FORMATS["json"] if found is None else found
+    found = _format_by_signs(source or "")
+    return found if isinstance(found, FramedFormat) or (found is not None and knows_tools(source or "")) else FORMATS["json"]
 
 
 def _format_by_signs(source: str) -> ToolFormat | None:

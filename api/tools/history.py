@@ -13,9 +13,19 @@ from .tool import Tool
 Message = dict[str, Any]
 
 
-def for_template(messages: Sequence[Message]) -> list[Message]:
-    """Messages as templates that know tools read them: the arguments of calls are values, not texts."""
-    return [_with_values({**message, "content": message.get("content") or ""}) for message in messages]
+def for_template(messages: Sequence[Message], source: str = "") -> list[Message]:
+    """Messages as templates that know tools read them: the arguments of calls are values, not texts.
+
+    Args:
+        source: of the template. Some call an earlier thought `thinking`, and take it or a content beside calls.
+    """
+    renamed = [_with_thinking(message) for message in messages] if "message.thinking" in source else messages
+    return [_with_values({**message, "content": message.get("content") or ""}) for message in renamed]
+
+
+def _with_thinking(message: Message) -> Message:
+    thought = message.get("reasoning_content")
+    return message if not thought or (message.get("content") and message.get("tool_calls")) else {**message, "thinking": thought}
 
 
 def for_plain_template(messages: Sequence[Message], tools: Sequence[Tool], tool_format: ToolFormat) -> list[Message]:

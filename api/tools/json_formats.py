@@ -7,8 +7,8 @@ from collections.abc import Sequence as Items
 from dataclasses import dataclass
 
 from ...grammar.structural_tag import Node, Or, Tag, Token
-from ...grammar.structural_tag.spec import Boundary
-from .format import SectionFormat, ToolFormat, TriggeredFormat, WholeAnswerFormat, any_of, arguments_of, group, repeated
+from ...grammar.structural_tag.spec import Boundary, joined
+from .format import SectionFormat, ToolFormat, TriggeredFormat, WholeAnswerFormat, any_of, arguments_of, group, repeated, spelled
 from .labels import CALL
 from .tool import Tool
 
@@ -22,20 +22,20 @@ class JsonCall(ToolFormat):
     """
 
     key: str = "arguments"
-    before: str = ""
-    after: str = ""
+    before: Boundary = ""
+    after: Boundary = ""
 
     def call(self, tool: Tool) -> Tag:
-        return Tag(name=CALL + tool.name, begin=self._begin(tool.name), content=arguments_of(tool), end=("}" + self.after,))
+        return Tag(name=CALL + tool.name, begin=self._begin(tool.name), content=arguments_of(tool), end=(joined("}", self.after),))
 
     def bare(self, name: str, arguments: str) -> str:
-        return f"{self._begin(name)}{arguments}}}{self.after}"
+        return spelled(joined(self._begin(name), arguments, "}", self.after))
 
     def written(self, name: str, arguments: str) -> str:
         return self.bare(name, arguments)
 
-    def _begin(self, name: str) -> str:
-        return f'{self.before}{{"name": {json.dumps(name)}, "{self.key}": '
+    def _begin(self, name: str) -> Boundary:
+        return joined(self.before, f'{{"name": {json.dumps(name)}, "{self.key}": ')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +44,10 @@ class WrappedJson(JsonCall, TriggeredFormat):
 
     name: str
     trigger: Boundary
-    before: str
-    after: str
+    before: Boundary
+    after: Boundary
     key: str = "arguments"
+    separator: str = "\n"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,21 @@ class JsonSection(JsonCall, SectionFormat):
 
     def written(self, name: str, arguments: str) -> str:
         return SectionFormat.written(self, name, arguments)
+
+
+class KeyedJson(SectionFormat):
+    """Objects of one member, called after the tool, in an array: Apertus."""
+
+    name = "apertus"
+    begin, end = Token(token="<|tools_prefix|>"), Token(token="<|tools_suffix|>")
+    opening, closing = "[", "]"
+    separator = ", "
+
+    def call(self, tool: Tool) -> Tag:
+        return Tag(name=CALL + tool.name, begin=f"{{{json.dumps(tool.name)}: ", content=arguments_of(tool), end=("}",))
+
+    def bare(self, name: str, arguments: str) -> str:
+        return f"{{{json.dumps(name)}: {arguments}}}"
 
 
 class FunctionTag(TriggeredFormat):

@@ -1,5 +1,7 @@
 """What the tags around calls are called: a name tells a reader of the answer what a tag is.
 
+`message`                   stands before a piece of the content, which is a paragraph of its own
+`content`                   all inside of it is a piece of the content, whatever tags it holds
 `group`                     stands around calls and is no part of the answer
 `call:<tool>`               its content is the JSON text of the arguments
 `headed call:<tool>`        a tag `arguments` with that text follows inside, maybe after a tag `call id`
@@ -18,7 +20,9 @@ IDENTIFIED_CALL = "identified call:"
 NAMED_CALL = "named call:"
 ARGUMENTS = "arguments"
 CALL_ID = "call id"
+CONTENT = "content"
 GROUP = "group"
+MESSAGE = "message"
 
 __all__ = [
     "ARGUMENT",
@@ -26,9 +30,11 @@ __all__ = [
     "CALL",
     "CALL_ID",
     "CONSTANT",
+    "CONTENT",
     "GROUP",
     "HEADED_CALL",
     "IDENTIFIED_CALL",
+    "MESSAGE",
     "NAMED_CALL",
     "PADDED_ARGUMENT",
     "TEXT_ARGUMENT",

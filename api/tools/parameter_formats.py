@@ -12,8 +12,8 @@ from typing import Any
 
 from ...grammar.structural_tag import JsonSchema, Tag
 from ...grammar.structural_tag.parameter_styles import STYLES
-from ...grammar.structural_tag.spec import Boundary
-from .format import SectionFormat, ToolFormat, TriggeredFormat
+from ...grammar.structural_tag.spec import Boundary, joined
+from .format import SectionFormat, ToolFormat, TriggeredFormat, spelled
 from .labels import NAMED_CALL
 from .tool import Tool
 
@@ -29,13 +29,13 @@ class _ParameterCall(ToolFormat):
     """
 
     style: str
-    before: str
+    before: Boundary
     after: str
-    last: str
+    last: Boundary
 
     def call(self, tool: Tool) -> Tag:
         content = JsonSchema(json_schema=_schema_of(tool), style=self.style)
-        return Tag(name=NAMED_CALL + tool.name, begin=f"{self.before}{tool.name}{self.after}", content=content, end=(self.last,))
+        return Tag(name=NAMED_CALL + tool.name, begin=joined(self.before, tool.name, self.after), content=content, end=(self.last,))
 
     def bare(self, name: str, arguments: str) -> str:
         style = STYLES[self.style]
@@ -44,8 +44,8 @@ class _ParameterCall(ToolFormat):
         for key, value in json.loads(arguments).items():
             is_text = isinstance(value, str)
             text = value if is_text else json.dumps(value, ensure_ascii=False)
-            written += f"{style.whole_begin(key, is_text=is_text)}{line}{text}{line}{style.end}\n"
-        return f"{self.before}{name}{self.after}\n{written}{self.last}"
+            written += spelled(joined(style.whole_begin(key, is_text=is_text), f"{line}{text}{line}", style.end, "\n"))
+        return spelled(joined(self.before, f"{name}{self.after}\n{written}", self.last))
 
     def written(self, name: str, arguments: str) -> str:
         return self.bare(name, arguments)
@@ -53,27 +53,28 @@ class _ParameterCall(ToolFormat):
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterCalls(_ParameterCall, TriggeredFormat):
-    """Calls anywhere in free text: Qwen3-Coder, GLM 4.5, Seed-OSS."""
+    """Calls anywhere in free text: Qwen3-Coder, GLM 4.5, Seed-OSS, and others."""
 
     name: str
     trigger: Boundary
     style: str
-    before: str
+    before: Boundary
     after: str
-    last: str
+    last: Boundary
 
 
 @dataclass(frozen=True, kw_only=True)
 class ParameterSection(_ParameterCall, SectionFormat):
-    """Calls in a section: MiniMax M2, DeepSeek V3.2."""
+    """Calls in a section: MiniMax M2, DeepSeek V3.2 and V4, Step 3, Hunyuan 3."""
 
     name: str
     begin: Boundary
     end: Boundary
     style: str
-    before: str
+    before: Boundary
     after: str
-    last: str
+    last: Boundary
+    separator: str = "\n"
 
     def written(self, name: str, arguments: str) -> str:
         return SectionFormat.written(self, name, arguments)

@@ -80,3 +80,8 @@ class ToolChoice:
     mode: Mode = "auto"
     name: str | None = None
     parallel: bool = True
+
+    @property
+    def must_call(self) -> bool:
+        """Whether an answer has to be a call."""
+        return self.name is not None or self.mode == "required"

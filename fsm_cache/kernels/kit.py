@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from ...grammar.row_store import CAPACITY
+from ...grammar.machine_layout import MAX_ROWS
 
 # --- trie: its arrays, the number of its nodes and of its tokens, and int32 [256, 2]: what begins with each byte
 TRIE_NODES, TRIE_SAME, TRIE_SUBTREES, TRIE_ORDER, TRIE_LENGTH, TRIE_TOKENS, TRIE_FIRST, TRIE_SIZE = range(8)
@@ -47,7 +47,7 @@ LEAF_ENDERS, LEAF_NUM_ENDERS, LEAF_BOUNDED = range(8, 11)
 # --- book: hash tables (a power of two of slots, less one is the mask), and an arena of token ids
 BOOK_LEAVES, BOOK_LEAVES_MASK = 0, 1
 # int64 [slots, 2]: row or -1, address of its leaf. A key has a leaf for each class of undeclared keys: row + (class + 1) * CLASS_STRIDE
-CLASS_STRIDE = CAPACITY
+CLASS_STRIDE = MAX_ROWS
 BOOK_CLOSINGS, BOOK_CLOSINGS_MASK, BOOK_NUM_CLOSINGS = 2, 3, 4  # int32 [slots, 3]: 2 * state after the quote + tidy or -1, offset, number
 BOOK_ARENA, BOOK_ARENA_SIZE, BOOK_ARENA_USED = 5, 6, 7
 BOOK_SIZE = 8

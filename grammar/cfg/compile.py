@@ -24,7 +24,7 @@ from .places import Leaf, Path, Places, Position
 
 
 def compile_cfg(
-    grammar: ContextFreeGrammar, limits: Limits | None = None, special_tokens: Mapping[str, int] | None = None
+    grammar: ContextFreeGrammar, limits: Limits | None = None, special_tokens: Mapping[str, int | None] | None = None
 ) -> tuple[Machine, int]:
     """A fresh automaton and its state before any text. `special_tokens`: ids by name, of the vocabulary it is for.
 
@@ -75,10 +75,7 @@ class _Compiler:
 
     def _settle(self, grammar: NumberedGrammar) -> None:
         """Tells each reader what can come after its terminal."""
-        following = following_terminals(grammar)
-        if following is None:
-            return
-        for reader, terminals in zip(self._readers, following, strict=True):
+        for reader, terminals in zip(self._readers, following_terminals(grammar), strict=True):
             reader.settle(self._firsts(terminals))
 
     def _firsts(self, terminals: int) -> Iterator[CharSet]:

@@ -82,7 +82,7 @@ def token_ids_of(token: SpecialToken, symbols: SymbolTable) -> list[int] | str:
     """The ids of a special token, or the text that its name is where the vocabulary has no such token.
 
     Raises:
-        GrammarError: an id that is no special token.
+        GrammarError: an id that is no special token, or a token that ends the text.
     """
     ids: list[int] = []
     for one in token.tokens:
@@ -90,6 +90,8 @@ def token_ids_of(token: SpecialToken, symbols: SymbolTable) -> list[int] | str:
             found = symbols.of(Token(token=one))
         except GrammarError as error:
             raise GrammarError(error.reason, position=token.position) from error
+        if not found:
+            raise GrammarError(f"{one} ends the text, so no text holds it", position=token.position)
         token_id = token_of(found[0])
         if token_id is None:
             return str(one)

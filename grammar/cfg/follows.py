@@ -2,71 +2,83 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from ..cancellation import check
 from .numbered import NumberedGrammar, Production
 
-_STEPS_PER_SYMBOL = 64  # work allowed, in proportion to the size of the grammar
 
-
-def following_terminals(grammar: NumberedGrammar) -> list[int] | None:
-    """For each terminal the bit set of the terminals that some sentence has right after it; None if that takes too much work."""
-    return _Follows(grammar).run()
-
-
-class _Follows:
-    def __init__(self, grammar: NumberedGrammar):
-        self._grammar = grammar
-        self._rules = list(grammar.rules())
-        self._first = [0] * grammar.num_symbols
-        self._follow = [0] * grammar.num_symbols
-        self._after = [0] * len(grammar.terminals)
-        self._work = 1_000 + _STEPS_PER_SYMBOL * sum(len(body) + 1 for _, body, _ in self._rules)
-
-    def run(self) -> list[int] | None:
-        upwards = self._rules[::-1]  # what a rule uses mostly comes after it
-        return self._after if self._until_stable(self._find_first, upwards) and self._until_stable(self._find_follow, self._rules) else None
-
-    def _until_stable(self, visit: Callable[[int, Production, bool], bool], rules: list[tuple[int, Production, bool]]) -> bool:
-        changed = True
-        while changed:
-            changed = False
-            for head, body, repeated in rules:
-                check()
-                self._work -= len(body) + 1
-                changed |= visit(head, body, repeated)
-            if self._work < 0:
-                return False
-        return True
-
-    def _first_of(self, symbol: int) -> int:
-        return 1 << ~symbol if symbol < 0 else self._first[symbol]
-
-    def _first_of_all(self, symbols: Sequence[int]) -> tuple[int, bool]:
-        """Terminals that symbols one after another can begin with, and whether they may be nothing."""
-        found = 0
-        for symbol in symbols:
-            found |= self._first_of(symbol)
-            if not self._grammar.nullable(symbol):
-                return found, False
-        return found, True
-
-    def _find_first(self, head: int, body: Production, repeated: bool) -> bool:
-        found = self._first[head] | self._first_of_all(body)[0]
-        changed = found != self._first[head]
-        self._first[head] = found
-        return changed
-
-    def _find_follow(self, head: int, body: Production, repeated: bool) -> bool:
-        after = self._follow[head]
-        if repeated:
-            after |= self._first_of_all(body)[0]
-        changed = False
+def following_terminals(grammar: NumberedGrammar) -> list[int]:
+    """For each terminal the bit set of the terminals that some sentence has right after it. Cost: one union of sets for each symbol of
+    the grammar."""
+    rules = list(grammar.rules())
+    first = _firsts(grammar, rules)
+    size = grammar.num_symbols
+    sets = [0] * (size + len(grammar.terminals))  # what follows nonterminals, then terminals
+    edges: list[list[int]] = [[] for _ in sets]
+    for head, body, repeated in rules:
+        check()
+        after = first[head] if repeated else 0
+        at_end = True  # what follows the head may follow here
         for symbol in reversed(body):
-            follows, index = (self._after, ~symbol) if symbol < 0 else (self._follow, symbol)
-            if after | follows[index] != follows[index]:
-                follows[index] |= after
-                changed = True
-            after = self._first_of(symbol) | (after if self._grammar.nullable(symbol) else 0)
-        return changed
+            place = symbol if symbol >= 0 else size + ~symbol
+            sets[place] |= after
+            if at_end:
+                edges[place].append(head)
+            begins = first[symbol] if symbol >= 0 else 1 << ~symbol
+            if grammar.nullable(symbol):
+                after |= begins
+            else:
+                after, at_end = begins, False
+    unite_reachable(sets, edges)
+    return sets[size:]
+
+
+def _firsts(grammar: NumberedGrammar, rules: list[tuple[int, Production, bool]]) -> list[int]:
+    """For each nonterminal the terminals that it can begin with."""
+    sets = [0] * grammar.num_symbols
+    edges: list[list[int]] = [[] for _ in sets]
+    for head, body, _ in rules:
+        check()
+        for symbol in body:
+            if symbol < 0:
+                sets[head] |= 1 << ~symbol
+            else:
+                edges[head].append(symbol)
+            if not grammar.nullable(symbol):
+                break
+    unite_reachable(sets, edges)
+    return sets
+
+
+def unite_reachable(sets: list[int], edges: list[list[int]]) -> None:
+    """Adds to the set of each node those of all nodes that edges lead to, directly or not: node by node, and cycle by cycle (Tarjan, 1972;
+    DeRemer and Pennello, 1982)."""
+    done = len(sets) + 1
+    ranks = [0] * len(sets)  # 0 before a visit, `done` after it, else the lowest place in `path` that is known to be reached
+    path: list[int] = []
+    for root in range(len(sets)):
+        if ranks[root]:
+            continue
+        path.append(root)
+        ranks[root] = len(path)
+        visits = [(root, len(path), iter(edges[root]))]
+        while visits:
+            node, place, others = visits[-1]
+            for other in others:
+                if ranks[other] == 0:
+                    path.append(other)
+                    ranks[other] = len(path)
+                    visits.append((other, len(path), iter(edges[other])))
+                    break
+                ranks[node] = min(ranks[node], ranks[other])
+                sets[node] |= sets[other]
+            else:
+                visits.pop()
+                if ranks[node] == place:  # it and what comes after it in the path reach one another
+                    for member in path[place - 1 :]:
+                        ranks[member] = done
+                        sets[member] = sets[node]
+                    del path[place - 1 :]
+                if visits:
+                    above = visits[-1][0]
+                    ranks[above] = min(ranks[above], ranks[node])
+                    sets[above] |= sets[node]

@@ -13,8 +13,9 @@ from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from .ir import Atom, ContextFreeGrammar, Embedded, Lexeme, Reference, Repeat, Rule, SpecialToken, Symbol
 from .lark_definitions import MAIN, Definitions, Key
+from .lark_notation import Body, Definition, LarkSymbol, Name, NamedTokens, Nested, Part, Repeated, Usage, Value, Written
 from .lark_patterns import PatternText
-from .lark_reader import Body, Definition, LarkSymbol, NamedTokens, Nested, Part, Repeated, Usage, Value, Written, read_lark
+from .lark_reader import read_lark
 from .lark_terminals import Terminals
 from .ordered import check_never_empty, parse_ordered
 from .wellformed import check_sentences
@@ -59,6 +60,7 @@ class _Builder:
         self._names: dict[_Instance, str] = {}
         self._todo: list[_Instance] = []
         self._checked: set[str] = set()  # patterns that are well formed and match no empty text
+        self._own_lexemes: dict[tuple[str, str], Lexeme] = {}  # by the library that names it, and the name: terminals of the grammar itself
         self._embedded: dict[Nested | NamedTokens, Embedded] = {}
         self._num_uses = 0
 
@@ -112,13 +114,18 @@ class _Builder:
 
     def value(self, library: str, name: str, position: int) -> Argument:
         """What a name means that is no parameter."""
+        lexeme = self._own_lexemes.get((library, name))
+        if lexeme is not None:
+            return lexeme
         key = self._definitions.find(library, name, position)
         place = position if library == MAIN else None
         definition = self._definitions[key]
-        if definition.is_terminal:
-            own = definition.position if key.library == MAIN else place
-            return self._lexeme(self._terminals.named(key), name, own)
-        return key if definition.parameters else self._reference(key, (), place)
+        if not definition.is_terminal:
+            return key if definition.parameters else self._reference(key, (), place)
+        lexeme = self._lexeme(self._terminals.named(key), name, definition.position if key.library == MAIN else place)
+        if key.library == MAIN:
+            self._own_lexemes[library, name] = lexeme
+        return lexeme
 
     def template(self, library: str, name: str, position: int) -> Key:
         return self._definitions.find(library, name, position)
@@ -178,8 +185,10 @@ class _Scope:
 
     def _argument(self, symbol: Value) -> Argument:
         """A value. The arguments of nested templates are found first, without recursion."""
+        if not isinstance(symbol, Usage):
+            return self._plain_argument(symbol)
         done: dict[int, Argument] = {}
-        stack = [symbol]
+        stack: list[Value] = [symbol]
         while stack:
             current = stack[-1]
             if isinstance(current, Usage):
@@ -188,17 +197,18 @@ class _Scope:
                     stack.extend(missing)
                     continue
                 done[id(current)] = self._used(current, tuple(done[id(argument)] for argument in current.arguments))
-            elif isinstance(current, Written):
-                done[id(current)] = self._builder.written(current, self._library)
-            elif isinstance(current, Nested | NamedTokens):
-                done[id(current)] = self._builder.embedded(current)
             else:
-                done[id(current)] = self._named(current.name, current.position)
+                done[id(current)] = self._plain_argument(current)
             stack.pop()
         return done[id(symbol)]
 
-    def _named(self, name: str, position: int) -> Argument:
-        return self._arguments[name] if name in self._arguments else self._builder.value(self._library, name, position)
+    def _plain_argument(self, symbol: Name | Written | Nested | NamedTokens) -> Argument:
+        if isinstance(symbol, Name):
+            found = self._arguments.get(symbol.name)
+            return self._builder.value(self._library, symbol.name, symbol.position) if found is None else found
+        if isinstance(symbol, Written):
+            return self._builder.written(symbol, self._library)
+        return self._builder.embedded(symbol)
 
     def _used(self, usage: Usage, arguments: tuple[Argument, ...]) -> Reference:
         key = self._arguments.get(usage.name)

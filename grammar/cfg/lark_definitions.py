@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from ..errors import GrammarError
 from ..limits import Limits
-from .lark_reader import Body, Definition, LarkSymbol, Module, Name, Part, Repeated, Usage, is_terminal_name, read_lark
+from .lark_notation import Body, Definition, LarkSymbol, Module, Name, Part, Repeated, Usage, is_terminal_name
+from .lark_reader import read_lark
 from .reader import like
 
 MAIN = ""  # the grammar itself, where a library is named

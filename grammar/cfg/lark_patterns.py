@@ -113,6 +113,8 @@ def repeated(part: PatternText, low: int, high: int | None) -> PatternText:
 
 def _evaluated(text: str, position: int) -> str:
     """The text with the escapes evaluated that lark evaluates: it rewrites the text to a Python literal."""
+    if "\\" not in text:
+        return text
     literal = re.sub(r"\\(.)", _kept_escape, text, flags=re.DOTALL).replace('\\"', '"')
     return _ESCAPE.sub(lambda found: _character(found, position), literal)
 

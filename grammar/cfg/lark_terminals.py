@@ -5,8 +5,8 @@ from __future__ import annotations
 from ..errors import GrammarError, LimitError
 from ..limits import Limits
 from .lark_definitions import MAIN, Definitions, Key, names_in
+from .lark_notation import Body, Definition, LarkSymbol, Name, NamedTokens, Nested, Part, Repeated, Usage, Written, is_terminal_name
 from .lark_patterns import PatternText, any_of, in_sequence, repeated
-from .lark_reader import Body, Definition, LarkSymbol, Name, NamedTokens, Nested, Part, Repeated, Usage, Written, is_terminal_name
 
 
 class Terminals:

@@ -73,8 +73,9 @@ def references_of(symbol: Symbol) -> list[Reference]:
     """The references inside one symbol."""
     if isinstance(symbol, Repeat):
         symbol = symbol.symbol
-    parts = (symbol.whole, symbol.removed) if isinstance(symbol, Difference) else (symbol,)
-    return [part for part in parts if isinstance(part, Reference)]
+    if isinstance(symbol, Reference):
+        return [symbol]
+    return [part for part in (symbol.whole, symbol.removed) if isinstance(part, Reference)] if isinstance(symbol, Difference) else []
 
 
 def fold_symbol(symbol: Symbol, folded: Mapping[str, Folded]) -> Folded | None:

@@ -9,10 +9,11 @@ from ..languages import MAX_CODE_POINT, Edge, Run
 from ..limits import Limits
 from .budget import Budget
 from .charset import CharSet
-from .counting import count_strings, shortest, tail_length_bits
+from .counting import count_strings, tail_length_bits
 from .derivative import locate, row
 from .emptiness import is_live
 from .nodes import ANYTHING, EMPTY, KIND_ALT, KIND_AND, KIND_CAT, KIND_CHARS, KIND_NOT, KIND_REP, KIND_STATE, Node
+from .shortest import shortest
 
 
 class RegexAutomaton:

@@ -129,32 +129,3 @@ def _repeated(bits: int, period: int, cap: int) -> int:
         moved &= bits_up_to(cap)
         period *= 2
     return moved
-
-
-def shortest(node: Node, budget: Budget) -> int | None:
-    """Length of a shortest string of `node`, None if there is none. Raises LimitError."""
-    best: int | None = None
-    depth = 0
-    seen = {node.uid}
-    frontier = [node]
-    while frontier and (best is None or depth < best):
-        budget.spend(len(frontier))
-        following: dict[int, Node] = {}
-        for current in frontier:
-            reached = _shortest_at_once(current)
-            if reached is not None:
-                best = depth + reached if best is None else min(best, depth + reached)
-                continue
-            for _, target in live_row(current, budget):
-                if target.uid not in seen:
-                    seen.add(target.uid)
-                    following[target.uid] = target
-        frontier = list(following.values())
-        depth += 1
-    return best
-
-
-def _shortest_at_once(node: Node) -> int | None:
-    if node.nullable:
-        return 0
-    return node.min_len if node.positive and node is not EMPTY else None

@@ -1,7 +1,8 @@
 """Whether any string is left.
 
 Positive nodes are never empty, and a conjunction of a positive node with a pure length is decided by its set of
-lengths. Everything else is explored, shortest promise first, until an accepting or live node turns up. Answers are
+lengths. Another one with a bounded number of characters is decided by a shortest string of the rest, since that mostly can be
+drawn out to any length. Everything else is explored, shortest promise first, until an accepting or live node turns up. Answers are
 kept in the nodes, so that a path that was found once also answers for every node on it.
 """
 
@@ -15,6 +16,7 @@ from .charset import ALL_CHARS
 from .derivative import locate, row
 from .lengths import length_bits
 from .nodes import EPSILON, KIND_ALT, KIND_AND, KIND_CAT, KIND_CHARS, KIND_REP, Node
+from .shortest import bounded_core, has_length
 
 # A set of lengths is a big int: beyond this many bits exploring is cheaper.
 _MAX_LENGTH_CAP = 1 << 20
@@ -71,7 +73,8 @@ def _all(answers: list[bool | None]) -> bool | None:
 def _window_live(node: Node, budget: Budget) -> bool | None:
     window = length_window(node)
     if window is None:
-        return None
+        bounded = bounded_core(node)
+        return None if bounded is None else has_length(*bounded, budget)
     positive, lo, hi = window
     # The bounds of a positive node are lengths it really has.
     if positive.min_len >= lo and (hi is None or positive.min_len <= hi):
@@ -94,7 +97,9 @@ def _explore(root: Node, budget: Budget) -> bool:
     heap: list[tuple[int, int, Node]] = [(_distance(root), root.uid, root)]
     while heap:
         current = heappop(heap)[2]
-        for _, target in row(current, budget):
+        pairs = row(current, budget)
+        budget.spend(1 + len(pairs))
+        for _, target in pairs:
             target = locate(target)
             if target.uid in parents:
                 continue

@@ -47,6 +47,8 @@ KIND_STATE: Final = 13
 _CANONICAL_SUFFIX = 32
 # Conjunctions over loops are brought into disjunctive form up to this many terms.
 _MAX_DISTRIBUTED_TERMS = 256
+# The length of a shortest string where there is none.
+NO_STRING: Final = 1 << 62
 
 Row = tuple[tuple[CharSet, "Node"], ...]
 
@@ -62,7 +64,7 @@ class WordTable:
 
 class Node:
     """One regular expression. Read-only, except for the memo slots `row`, `shifts`, `first_round`, `here`,
-    `live` and `lengths`.
+    `live`, `lengths`, `least`, `reach`, `padded` and `core`.
 
     Attributes:
         kind: one of the `KIND_*` numbers.
@@ -78,17 +80,22 @@ class Node:
         located: contains a `BEHIND` that moves with the text.
         loopy: contains a `LOOP` or `VAR`.
         free: bit set of variables that no enclosing LOOP of this node binds.
+        least, reach: no string is shorter than `least`, and one is `reach` long (NO_STRING if none is known).
+        padded: strings of all lengths above `reach` are known to exist, too.
+        core: see `shortest.bounded_core`.
     """
 
     __slots__ = (
         "__weakref__",
         "chars",
+        "core",
         "first_round",
         "free",
         "here",
         "hi",
         "items",
         "kind",
+        "least",
         "lengths",
         "live",
         "lo",
@@ -97,7 +104,9 @@ class Node:
         "max_len",
         "min_len",
         "nullable",
+        "padded",
         "positive",
+        "reach",
         "row",
         "shifts",
         "state",
@@ -127,6 +136,10 @@ class Node:
     here: Node | None
     live: bool | None
     lengths: tuple[int, int] | None
+    least: int
+    reach: int
+    padded: bool
+    core: tuple[Node, int, int] | None
     uid: int
 
     def __repr__(self) -> str:
@@ -199,6 +212,10 @@ def _new(
     node.here = None
     node.live = True if nullable or (positive and kind != KIND_EMPTY) else None
     node.lengths = None
+    node.least = NO_STRING if kind == KIND_EMPTY else min_len
+    node.reach = NO_STRING
+    node.padded = False
+    node.core = None
     node.uid = next(_uids)
     ref = _Ref(node, _forget)
     ref.key = key
@@ -358,7 +375,8 @@ def _cat(head: Node, tail: Node) -> Node:
 
 
 def _merge_repetitions(head: Node, tail: Node) -> Node | None:
-    """`x{a,b} x{c,d} rest` is `x{a+c,b+d} rest`, where a plain `x` counts as `x{1,1}`; None if it has another shape."""
+    """`x{a,b} x{c,d} rest` is `x{a+c,b+d} rest`, where a plain `x` counts as `x{1,1}`; None if it has another shape.
+    Of two plain ones, only characters are joined."""
     first = tail.items[0] if tail.kind == KIND_CAT else tail
     if head.kind == KIND_REP:
         body, lo, hi = head.items[0], head.lo, head.hi
@@ -370,6 +388,8 @@ def _merge_repetitions(head: Node, tail: Node) -> Node | None:
             return None
     elif first.kind == KIND_REP and first.items[0] is head:
         body, lo, hi = head, first.lo + 1, _add(first.hi, 1)
+    elif first is head and head.kind == KIND_CHARS:
+        body, lo, hi = head, 2, 2
     else:
         return None
     merged = rep(body, lo, hi)

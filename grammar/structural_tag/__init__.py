@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .events import Event, TagBegin, TagDelta, TagEnd, TextDelta
-from .spec import AnyText, GrammarText, JsonSchema, Node, Optional, Or, Regex, Repeat, Sequence, Tag, Text, Token, TriggeredTags
+from .spec import AnyText, AnyToken, GrammarText, JsonSchema, Node, Optional, Or, Regex, Repeat, Sequence, Tag, Text, Token, TriggeredTags
 from .writer import to_json
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnyText",
+    "AnyToken",
     "Event",
     "GrammarText",
     "JsonSchema",

@@ -7,7 +7,7 @@ from ..limits import Limits
 from .emptiness import Emptiness
 from .free_text import FreeText, Pattern
 from .pointers import child
-from .spec import AnyText, Node, Optional, Or, Sequence, Tag, Token, TriggeredTags, children, walk
+from .spec import AnyText, Boundary, Node, Optional, Or, Sequence, Tag, Token, TriggeredTags, children, pieces, walk
 from .symbols import Symbols, SymbolTable
 
 
@@ -26,12 +26,14 @@ class Checks:
         if watched in self._passed:
             return
         triggers = {self._symbols.of(trigger): 0 for trigger in node.triggers} if isinstance(node, TriggeredTags) else {}
+        if () in triggers:
+            raise GrammarError("a token that ends the text triggers nothing", pointer=child(node.pointer, "triggers"))
         for word in ends:
             if word in triggers:
                 raise GrammarError("a trigger is the end of the tag around it too", pointer=child(node.pointer, "triggers"))
         patterns = [Pattern(word, 0, False) for word in triggers] + [Pattern(word, 0, True) for word in ends]
         known = {pattern.symbols for pattern in patterns}
-        excluded = {word for word in map(self._symbols.of, node.excludes) if word not in known}
+        excluded = {word for word in map(self._symbols.of, node.excludes) if word and word not in known}
         patterns += [Pattern(word, None, False) for word in excluded]
         text = FreeText(patterns, may_end=not ends, limits=self._limits)
         if not text.can_leave:
@@ -69,5 +71,9 @@ class Checks:
                 raise GrammarError("a tag that may be empty cannot be repeated", pointer=pointer)
             if isinstance(inner, TriggeredTags) and self._empty.may_be(inner):
                 raise GrammarError("free text with tags cannot be repeated: it goes on by itself", pointer=pointer)
-            if isinstance(inner, AnyText) and (inner.max_tokens is not None or any(isinstance(word, Token) for word in inner.excludes)):
+            if isinstance(inner, AnyText) and (inner.max_tokens is not None or any(map(_has_token, inner.excludes))):
                 raise GrammarError("free text whose tokens matter cannot be repeated", pointer=pointer)
+
+
+def _has_token(boundary: Boundary) -> bool:
+    return any(isinstance(piece, Token) for piece in pieces(boundary))

@@ -7,7 +7,7 @@ wherever tokens begin; the tags of one trigger are told apart by a leaf too, how
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ..cfg.compile import compile_part
@@ -20,32 +20,23 @@ from ..json_schema.names import Names
 from ..limits import Limits
 from ..machine import Machine, leaf_row
 from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
-from ..machine_parts import Element, ForkParts
+from ..machine_parts import Element
 from ..regex import Language
 from .bounded_text import text_and_end, text_without
 from .checks import Checks
 from .compiled import CompiledTag, Mark
 from .emptiness import Emptiness
-from .free_text import FreeText, Pattern, SwitchAutomaton, Words
+from .forks import Elements, Forks, Word
+from .free_text import FreeText, Pattern
 from .parameters import written_texts
 from .parts import Parts, placed
 from .pointers import child
-from .spec import AnyText, Boundary, JsonSchema, Member, Node, Optional, Or, Repeat, Tag, Text, Token, TriggeredTags, walk
+from .spec import AnyText, AnyToken, Boundary, JsonSchema, Member, Node, Optional, Or, Repeat, Tag, Text, Token, TriggeredTags, walk
 from .spec import GrammarText as GrammarNode
 from .spec import Regex as RegexNode
 from .spec import Sequence as SequenceNode
 from .switch_rows import SwitchRows
 from .symbols import Symbols, SymbolTable, as_text, num_bytes, text_of
-
-Elements = tuple[Element, ...]
-_MAX_PUSHED = 2  # nodes that one alternative of a fork pushes, see `ForkParts`
-
-
-class _Word(NamedTuple):
-    """A text (what is left of it), and what follows."""
-
-    rest: Symbols
-    then: Elements
 
 
 class _End(NamedTuple):
@@ -79,7 +70,7 @@ class _Compiler:
         self._machine = Machine(parts.whitespace, limits)
         self._tags = {id(node): number for number, node in enumerate(n for n in walk(root) if isinstance(n, Tag))}
         self._marks: list[Mark] = []
-        self._switches: list[SwitchRows] = []
+        self._forks = Forks(self._machine, limits)
         self._leaves: dict[int, Elements] = {}
         self._languages: dict[Language, Elements] = {}
         self._literals: dict[str, Elements] = {}
@@ -93,8 +84,8 @@ class _Compiler:
     def run(self) -> CompiledTag:
         for node in reversed(list(walk(self._root))):
             self._prepare(node)
-        start = self._machine.start_of_fork(self._fork(lambda: [self._read(self._root, None)]))
-        return CompiledTag(self._machine, start, self._marks, self._switches, self._symbols)
+        start = self._machine.start_of_fork(self._forks.fork(lambda: [self._read(self._root, None)]))
+        return CompiledTag(self._machine, start, self._marks, self._forks.switches, self._symbols)
 
     # --- what a node reads by itself -------------------------------------------------------------------------------
 
@@ -103,7 +94,7 @@ class _Compiler:
         if isinstance(node, Text):
             self._leaves[id(node)] = self._literal(node.value)
         elif isinstance(node, Token):
-            self._leaves[id(node)] = self._choose([_Word(self._symbols.of(node), ())])
+            self._leaves[id(node)] = self._forks.choose([Word(self._symbols.of(node), ())])
         elif isinstance(node, RegexNode):
             language = self._parts[node]
             assert isinstance(language, Language)
@@ -167,7 +158,7 @@ class _Compiler:
         read, skippable = compile_part(grammar, self._machine, self._symbols, self._limits)
         self._empty.leaves[id(node)] = skippable
         self._read_grammars[id(node)] = read
-        return (self._fork_element(lambda: [read, ()]),) if skippable and read else read
+        return (self._forks.element(lambda: [read, ()]),) if skippable and read else read
 
     # --- what a node reads, up to and including the end of the tag around it ------------------------------------------
 
@@ -186,11 +177,11 @@ class _Compiler:
             *first, last = node.elements
             return (*(element for part in first for element in self._read(part, None)), *self._read(last, end))
         if isinstance(node, Tag):
-            return self._choose(self._begun([node], 0, self._close(end)))
+            return self._forks.choose(self._begun([node], 0, self._close(end)))
         if isinstance(node, Repeat):
             low = 0 if self._empty.may_be(node.content) else node.min
             return (*self._repeated(node, low, node.max), *self._close(end))
-        return (self._fork_element(lambda: self._alternatives(node, end)),)
+        return (self._forks.element(lambda: self._alternatives(node, end)),)
 
     def _alternatives(self, node: Node, end: _End | None) -> list[Elements]:
         if isinstance(node, Optional):
@@ -198,11 +189,13 @@ class _Compiler:
         if isinstance(node, Or):
             tags = [element for element in node.elements if isinstance(element, Tag)]
             others = [self._read(element, end) for element in node.elements if not isinstance(element, Tag)]
-            return [*([self._choose(self._begun(tags, 0, self._close(end)))] if tags else []), *others]
+            return [*([self._forks.choose(self._begun(tags, 0, self._close(end)))] if tags else []), *others]
         if isinstance(node, AnyText):
             if node.max_chars is not None and not self._with_marks:
                 return self._bounded_text(node, end, node.max_chars)
             return [self._any_text(node, end)]
+        if isinstance(node, AnyToken):
+            return [(*self._any_token(node), *self._close(end))]
         assert isinstance(node, TriggeredTags)
         if self._exits(end):
             return self._triggered(node, end)
@@ -222,8 +215,8 @@ class _Compiler:
             return more if low else [(), *more]
 
         if low == 0 and high is None:
-            return (self._loop(lambda again: [(), *((*way, again) for way in once())]),)
-        return (self._fork_element(once_more),)
+            return (self._forks.loop(lambda again: [(), *((*way, again) for way in once())]),)
+        return (self._forks.element(once_more),)
 
     def _something(self, node: Node) -> list[Elements]:
         """The ways to read a node that may be empty, without the empty one."""
@@ -254,14 +247,14 @@ class _Compiler:
         later: Elements = ()
         for element in reversed(elements):
             begun = [(*way, *later) for way in self._something(element)]
-            ways = [*begun, (self._fork_element(lambda ways=ways: ways),)] if ways else begun
-            later = (self._fork_element(lambda element=element, later=later: [(*self._read(element, None), *later)]),)
+            ways = [*begun, (self._forks.element(lambda ways=ways: ways),)] if ways else begun
+            later = (self._forks.element(lambda element=element, later=later: [(*self._read(element, None), *later)]),)
         return ways
 
-    def _begun(self, tags: Iterable[Tag], read: int, then: Elements) -> list[_Word]:
+    def _begun(self, tags: Iterable[Tag], read: int, then: Elements) -> list[Word]:
         """The begins of tags without the first `read` symbols, each with the rest of the tag and `then`."""
         return [
-            _Word(self._symbols.of(tag.begin)[read:], (self._fork_element(lambda tag=tag: [self._tag_body(tag, then)]),)) for tag in tags
+            Word(self._symbols.of(tag.begin)[read:], (self._forks.element(lambda tag=tag: [self._tag_body(tag, then)]),)) for tag in tags
         ]
 
     def _tag_body(self, tag: Tag, then: Elements) -> Elements:
@@ -273,7 +266,7 @@ class _Compiler:
         if end is None:
             return ()
         if end not in self._closings:
-            self._closings[end] = self._choose([_Word(word, self._closed(end, word)) for word in end.words])
+            self._closings[end] = self._forks.choose([Word(word, self._closed(end, word)) for word in end.words])
         return self._closings[end]
 
     def _closed(self, end: _End, word: Symbols) -> Elements:
@@ -293,11 +286,19 @@ class _Compiler:
             return self._close(end)
         exits = self._exits(end)
         text = FreeText(self._patterns({}, exits, node.excludes), may_end=not exits, limits=self._limits)
-        rows = self._rows(text)
+        rows = self._forks.rows(text)
         if tokens is not None:
             self._count(rows, text, exits, tokens)
         read = Element(SWITCH, rows.start_row(), 0, tokens or 0)
         return (read,) if exits else (read, *self._close(end))
+
+    def _any_token(self, node: AnyToken) -> Elements:
+        if self._with_marks or not self._symbols.knows_vocabulary:
+            return self._leaf(text_without(self._watched_words(node.excludes, None)) & Language.length(1, None))
+        text = FreeText(self._patterns({}, {}, node.excludes), may_end=False, limits=self._limits)
+        rows = self._forks.rows(text)
+        self._count(rows, text, {}, 1)
+        return (Element(SWITCH, rows.start_row(), 0, 1),)
 
     def _bounded_text(self, node: AnyText, end: _End | None, max_chars: int) -> list[Elements]:
         exits, words = self._exits(end), self._watched_words(node.excludes, end)
@@ -308,7 +309,7 @@ class _Compiler:
         for word, then in exits.items():
             spelled = as_text(word)
             if spelled is None:  # a special token, which is in no text
-                ways.append((*self._leaf(text), *self._choose([_Word(word, then)])))
+                ways.append((*self._leaf(text), *self._forks.choose([Word(word, then)])))
             else:
                 ways.append((*self._leaf(text_and_end(spelled, words, max_chars)), *then))
         return ways
@@ -326,12 +327,12 @@ class _Compiler:
             words: dict[Symbols, int] = {}
             for rest, fork in text.rests(q):
                 words.setdefault(rest, fork)
-            return [self._choose([_Word(rest, (Element(FORK, fork),)) for rest, fork in words.items()])] if exits else [()]
+            return [self._forks.choose([Word(rest, (Element(FORK, fork),)) for rest, fork in words.items()])] if exits else [()]
 
         def closer(row: int) -> int:
             q = rows.state_of[row]
             if q not in forks:
-                forks[q] = self._fork(lambda: ways(q))
+                forks[q] = self._forks.fork(lambda: ways(q))
             return forks[q]
 
         self._machine.counted_texts.append(CountedText(max_tokens=tokens, missing=rows.missing.get, closer=closer))
@@ -339,9 +340,9 @@ class _Compiler:
     def _triggered(self, node: TriggeredTags, end: _End | None) -> list[Elements]:
         again: Elements = self._close(end)
         if not node.stop_after_first:
-            again = (self._loop(lambda loop: [self._watched(node, end, may_end=True, again=(loop,))]),)
+            again = (self._forks.loop(lambda loop: [self._watched(node, end, may_end=True, again=(loop,))]),)
         if not node.text_before:
-            tags = self._choose(self._begun(node.tags, 0, again))
+            tags = self._forks.choose(self._begun(node.tags, 0, again))
             return [tags] if node.at_least_one else [tags, self._close(end)]
         if node.at_least_one or node.stop_after_first:
             return [self._watched(node, end, may_end=not node.at_least_one, again=again)]
@@ -352,13 +353,13 @@ class _Compiler:
         exits = self._exits(end) if may_end else {}
         triggers = {self._symbols.of(trigger): self._triggered_by(node, trigger, again) for trigger in node.triggers}
         text = FreeText(self._patterns(triggers, exits, node.excludes), may_end=may_end and not exits, limits=self._limits)
-        return (Element(SWITCH, self._rows(text).start_row()),)
+        return (Element(SWITCH, self._forks.rows(text).start_row()),)
 
     def _triggered_by(self, node: TriggeredTags, trigger: Boundary, again: Elements) -> Elements:
         read = self._symbols.of(trigger)
         tags = [tag for tag in node.tags if self._symbols.of(tag.begin)[: len(read)] == read]
         held = sum(map(num_bytes, read))
-        return (self._fork_element(lambda: [self._choose(self._begun(tags, len(read), again), held)]),)
+        return (self._forks.element(lambda: [self._forks.choose(self._begun(tags, len(read), again), held)]),)
 
     def _exits(self, end: _End | None) -> dict[Symbols, Elements]:
         """What follows each text that ends the tag around; nothing where some end is empty, so that text cannot be told from it."""
@@ -367,61 +368,7 @@ class _Compiler:
         return {word: self._closed(end, word) for word in end.words}
 
     def _patterns(self, triggers: dict[Symbols, Elements], exits: dict[Symbols, Elements], excludes: tuple[Boundary, ...]) -> list[Pattern]:
-        patterns = {word: Pattern(word, None, False) for word in map(self._symbols.of, excludes)}
-        patterns |= {word: Pattern(word, self._fork(lambda then=then: [then]), False) for word, then in triggers.items()}
-        patterns |= {word: Pattern(word, self._fork(lambda then=then: [then]), True) for word, then in exits.items()}
+        patterns = {word: Pattern(word, None, False) for word in map(self._symbols.of, excludes) if word}
+        patterns |= {word: Pattern(word, self._forks.fork(lambda then=then: [then]), False) for word, then in triggers.items()}
+        patterns |= {word: Pattern(word, self._forks.fork(lambda then=then: [then]), True) for word, then in exits.items()}
         return list(patterns.values())
-
-    # --- machine -----------------------------------------------------------------------------------------------------
-
-    def _choose(self, words: list[_Word], held: int = 0) -> Elements:
-        """Reads one of several words and what follows it. `held` bytes before them belong to the same boundary."""
-        if len(words) == 1 and not words[0].rest:
-            return words[0].then
-        alternatives = [word.then for word in words if not word.rest]
-        longer = sorted((word for word in words if word.rest), key=lambda word: word.rest)
-        if longer:
-            rows = self._rows(Words(self._by_beginning(longer, held), held))
-            alternatives.append((Element(SWITCH, rows.start_row()),))
-        return alternatives[0] if len(alternatives) == 1 else (self._fork_element(lambda: alternatives),)
-
-    def _by_beginning(self, words: list[_Word], held: int) -> list[tuple[Symbols, int]]:
-        """Sorted words by the shortest of them that they begin with, each with the fork after that."""
-        groups: list[list[_Word]] = []
-        for word in words:
-            first = groups[-1][0].rest if groups else None
-            if first is not None and word.rest[: len(first)] == first:
-                groups[-1].append(word)
-            else:
-                groups.append([word])
-        found: list[tuple[Symbols, int]] = []
-        for group in groups:
-            first = group[0].rest
-            after = [_Word(word.rest[len(first) :], word.then) for word in group]
-            length = held + sum(map(num_bytes, first))
-            found.append((first, self._fork(lambda after=after, length=length: [self._choose(after, length)])))
-        return found
-
-    def _rows(self, automaton: SwitchAutomaton) -> SwitchRows:
-        rows = SwitchRows(automaton, self._limits)
-        self._machine.hold(rows)
-        self._switches.append(rows)
-        return rows
-
-    def _fork_element(self, make: Callable[[], list[Elements]]) -> Element:
-        return Element(FORK, self._fork(make))
-
-    def _fork(self, make: Callable[[], list[Elements]]) -> int:
-        """A fork whose alternatives are made when it is reached."""
-        return self._machine.new_value(lambda: ForkParts([self._short(alternative) for alternative in make()]))
-
-    def _loop(self, make: Callable[[Element], list[Elements]]) -> Element:
-        """A fork that its own alternatives lead back to."""
-        element: list[Element] = []
-        element.append(self._fork_element(lambda: make(element[0])))
-        return element[0]
-
-    def _short(self, elements: Elements) -> Elements:
-        if len(elements) <= _MAX_PUSHED:
-            return elements
-        return (elements[0], self._fork_element(lambda: [elements[1:]]))

@@ -103,18 +103,19 @@ class FreeText(SwitchAutomaton):
     (Aho and Corasick, "Efficient string matching", 1975.)
 
     Args:
-        patterns: distinct and not empty.
+        patterns: distinct and not empty. After a special token a text goes on as one of them says: the token is in no other text.
         may_end: the text may end (or something else come) everywhere, not only at an exit.
     """
 
     def __init__(self, patterns: Sequence[Pattern], *, may_end: bool, limits: Limits):
-        self._patterns = patterns
+        self._patterns = [pattern for pattern in patterns if pattern.outcome is not None or not any(map(_is_token, pattern.symbols))]
         self._may_end = may_end
         self._next: list[dict[int, int]] = [{}]
         self._depth = [0]  # in bytes
         self._wanted = [False]  # whether a pattern with an outcome goes on from here
         self._complete: list[int | None] = [None]
-        for index, pattern in enumerate(patterns):
+        self._num_tokens = [0]  # special tokens on the way
+        for index, pattern in enumerate(self._patterns):
             self._add(index, pattern)
         if len(self._next) > limits.max_states:
             raise LimitError(f"the triggers and ends of a structural tag have more than {limits.max_states} characters (max_states)")
@@ -133,6 +134,7 @@ class FreeText(SwitchAutomaton):
                 self._depth.append(self._depth[q] + num_bytes(symbol))
                 self._wanted.append(False)
                 self._complete.append(None)
+                self._num_tokens.append(self._num_tokens[q] + _is_token(symbol))
             q = target
         self._complete[q] = index
 
@@ -141,7 +143,7 @@ class FreeText(SwitchAutomaton):
         queue = deque(self._next[_ROOT].values())
         while queue:
             q = queue.popleft()
-            if self._complete[q] is None:
+            if self._complete[q] is None and self._may_drop(q):
                 self._complete[q] = self._complete[self._fallback[q]]
             for symbol, target in self._next[q].items():
                 self._fallback[target] = self._step(self._fallback[q], symbol)
@@ -154,10 +156,16 @@ class FreeText(SwitchAutomaton):
             q = self._fallback[q]
         return self._next[q][symbol]
 
+    def _may_drop(self, q: int) -> bool:
+        """Whether the text may go on as its longest suffix does: no special token is dropped."""
+        return self._num_tokens[q] == self._num_tokens[self._fallback[q]]
+
     def _borders(self, q: int) -> Iterator[int]:
-        """The state and its suffixes, longest first, the root last."""
+        """The state and its suffixes that the text may go on from, longest first, the root last."""
         while q != _ROOT:
             yield q
+            if not self._may_drop(q):
+                return
             q = self._fallback[q]
         yield _ROOT
 
@@ -186,14 +194,15 @@ class FreeText(SwitchAutomaton):
         return self._may_end or any(self._patterns[index].is_exit for index in self.reached)
 
     def _live(self, q: int) -> bool:
-        """Whether a state may come. From each that may, some character leads back to the root: patterns are few, characters many."""
+        """Whether a state may come. From each that may, some character leads back to the root, patterns being few and characters many,
+        or a special token was read, and what it begins has an outcome."""
         index = self._complete[q]
         return index is None or self._patterns[index].outcome is not None
 
     # --- as an automaton -------------------------------------------------------------------------------------------------
 
     def accepting(self, q: int) -> bool:
-        return self._may_end and self._complete[q] is None
+        return self._may_end and self._complete[q] is None and not self._num_tokens[q]
 
     def edges(self, q: int) -> tuple[Edge, ...]:
         if self._complete[q] is not None:
@@ -201,13 +210,15 @@ class FreeText(SwitchAutomaton):
         found: list[Edge] = []
         low = 0
         for symbol, target in sorted(self._targets(q).items()):
-            if token_of(symbol) is not None:
+            if _is_token(symbol):
                 break
-            found.extend(_characters(low, symbol - 1))
+            if not self._num_tokens[q]:
+                found.extend(_characters(low, symbol - 1))
             if self._live(target):
                 found.append((symbol, symbol, target))
             low = symbol + 1
-        found.extend(_characters(low, MAX_CODE_POINT))
+        if not self._num_tokens[q]:
+            found.extend(_characters(low, MAX_CODE_POINT))
         return tuple(found)
 
     def tokens(self, q: int) -> Sequence[tuple[int, int]]:
@@ -221,7 +232,7 @@ class FreeText(SwitchAutomaton):
         return None if index is None else self._patterns[index].outcome
 
     def held(self, q: int) -> int:
-        return next(self._depth[border] for border in self._borders(q) if border == _ROOT or self._wanted[border])
+        return next((self._depth[border] for border in self._borders(q) if self._wanted[border]), 0)
 
     def rests(self, q: int) -> Iterator[tuple[Symbols, int]]:
         """What may be missing to an exit after the text read so far, with the fork of the exit; also the whole of each."""
@@ -234,6 +245,10 @@ class FreeText(SwitchAutomaton):
                     read = self._next[read][symbol]
         for border in self._borders(q):
             yield from words.get(border, ())
+
+
+def _is_token(symbol: int) -> bool:
+    return token_of(symbol) is not None
 
 
 def _characters(low: int, high: int) -> list[Edge]:

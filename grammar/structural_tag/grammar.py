@@ -16,7 +16,7 @@ from .parameters import with_parameters
 from .parser import StructuralParser, Vocabulary
 from .parts import Parts
 from .reader import read_tree
-from .spec import Node, Tag, Token, boundaries_of, walk
+from .spec import AnyToken, Node, Tag, tokens_of, walk
 from .symbols import SymbolTable
 from .writer import to_json
 
@@ -37,16 +37,15 @@ class TagGrammar(Grammar):
         self._whole = with_parameters(self.tree, self._parts, limits)
         self._limits = limits
         self._tags = tuple(node for node in walk(self._whole) if isinstance(node, Tag))
-        self._for_parsers: dict[frozenset[tuple[str, int]], CompiledTag] = {}
+        self._for_parsers: dict[frozenset[tuple[str, int | None]], CompiledTag] = {}
         self._parsers_lock = threading.Lock()
-        boundaries = (boundary for node in walk(self.tree) for boundary in boundaries_of(node))
-        self._has_tokens = self._parts.have_tokens or any(isinstance(boundary, Token) for boundary in boundaries)
+        self._has_tokens = self._parts.have_tokens or any(map(_depends_on_tokens, walk(self._whole)))
         self._checked: CompiledTag | None = compile_tree(
             self._whole, self._parts, SymbolTable(None, lenient=True), limits, marks=False
         )  # what the check made, for the first who needs it
         super().__init__("structural_tag", json_text.dumps(["structural_tag", text]), self.compile, lambda: list(self._parts.findings()))
 
-    def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int] | None = None) -> Compiled:
+    def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int | None] | None = None) -> Compiled:
         made, self._checked = self._checked, None
         if made is None or self._has_tokens or (limits or Limits()) != self._limits:
             made = compile_tree(self._whole, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
@@ -61,7 +60,7 @@ class TagGrammar(Grammar):
         Raises:
             GrammarError: a token of the tree is not in the vocabulary.
         """
-        special = vocabulary.special_tokens if vocabulary is not None else None
+        special = vocabulary.named_tokens if vocabulary is not None else None
         key = frozenset((special or {}).items())
         with self._parsers_lock:
             made = self._for_parsers.get(key)
@@ -69,6 +68,10 @@ class TagGrammar(Grammar):
                 made = compile_tree(self._whole, self._parts, SymbolTable(special), self._limits, marks=True)
                 self._for_parsers[key] = made
         return StructuralParser(made, self._tags, vocabulary)
+
+
+def _depends_on_tokens(node: Node) -> bool:
+    return isinstance(node, AnyToken) or next(tokens_of(node), None) is not None
 
 
 def _load(spec: Any, limits: Limits) -> tuple[str, Any]:

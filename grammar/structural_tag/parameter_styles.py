@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from .spec import Node, Optional, Or, Sequence, Tag, Text
+from .spec import Boundary, Node, Optional, Or, Sequence, Tag, Text, Token, joined
 
 ARGUMENT = "argument:"
 TEXT_ARGUMENT = "text argument:"
@@ -33,7 +33,7 @@ class ParameterStyle(ABC):
     constants: further spellings of `true`, `false` and `null`.
     """
 
-    end: str
+    end: Boundary
     is_padded: bool = False
     tells_text: bool = False
     writes_text: bool = True
@@ -46,10 +46,10 @@ class ParameterStyle(ABC):
         return Sequence(elements=(*(part if required else Optional(content=part) for part, required in parts), gap()))
 
     @abstractmethod
-    def begin(self, name: str, *, is_text: bool) -> str:
+    def begin(self, name: str, *, is_text: bool) -> Boundary:
         """What comes before the value of an argument."""
 
-    def whole_begin(self, name: str, *, is_text: bool) -> str:
+    def whole_begin(self, name: str, *, is_text: bool) -> Boundary:
         """All that models write before the value."""
         return self.begin(name, is_text=is_text)
 
@@ -66,18 +66,18 @@ class _Element(ParameterStyle):
     after_json: comes after the name of any other value.
     """
 
-    before: str
-    after_text: str
-    after_json: str
-    end: str
+    before: Boundary
+    after_text: Boundary
+    after_json: Boundary
+    end: Boundary
     is_padded: bool = False
 
     @property
     def tells_text(self) -> bool:
         return self.after_text != self.after_json
 
-    def begin(self, name: str, *, is_text: bool) -> str:
-        return f"{self.before}{name}{self.after_text if is_text else self.after_json}"
+    def begin(self, name: str, *, is_text: bool) -> Boundary:
+        return joined(self.before, name, self.after_text if is_text else self.after_json)
 
 
 class _KeyAndValue(ParameterStyle):
@@ -135,6 +135,14 @@ STYLES: dict[str, ParameterStyle] = {
         end=f"</{_DSML}parameter>",
     ),
     "glm_xml": _KeyAndValue(),
+    "step_xml": _Element(before='<steptml:parameter name="', after_text='">', after_json='">', end="</steptml:parameter>"),
+    "minicpm_xml": _Element(before='<param name="', after_text='">', after_json='">', end="</param>"),
+    "solar": _Element(
+        before=Token(token="<|tool_arg:start|>"),
+        after_text=Token(token="<|tool_arg:value|>"),
+        after_json=Token(token="<|tool_arg:value|>"),
+        end=Token(token="<|tool_arg:end|>"),
+    ),
     "python": _Python(),
 }
 

@@ -21,6 +21,7 @@ from .parameter_styles import ARGUMENT, CONSTANT, PADDED_ARGUMENT, STYLES, TEXT_
 from .parts import Parts
 from .pointers import child
 from .spec import AnyText, JsonSchema, Member, Node, Optional, Or, Repeat, Sequence, Tag, Text, TriggeredTags
+from .symbols import text_of
 
 # what is read as JSON where a string is not all that may come
 _LIKE_JSON = Language.pattern(r'[ \t\n\r]*([{\["][^]*|(-?[0-9][0-9.eE+-]*|true|false|null)[ \t\n\r]*)')
@@ -136,7 +137,7 @@ def written_texts(member: Member, strings: StringSet) -> Language:
         texts -= _LIKE_JSON
     if style.is_padded and not strings.is_all:
         texts = _padded(texts)
-    return texts - _ANYTHING.concat(Language.literal(style.end), _ANYTHING)
+    return texts - _ANYTHING.concat(Language.literal(text_of(style.end) or ""), _ANYTHING)
 
 
 def _padded(texts: Language) -> Language:

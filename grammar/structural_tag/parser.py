@@ -7,7 +7,7 @@ tags end first counts. In a tree that tells its parts apart, there is one readin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ..errors import OutputError
@@ -23,12 +23,14 @@ class Vocabulary(Protocol):
     """What a parser needs of a vocabulary (`fsm_cache.Vocabulary`).
 
     Attributes:
-        special_tokens: ids by name.
+        named_tokens: ids of special tokens by name; None for end tokens.
         eos_token_ids: end tokens.
     """
 
-    special_tokens: dict[str, int]
     eos_token_ids: frozenset[int]
+
+    @property
+    def named_tokens(self) -> Mapping[str, int | None]: ...
 
     @property
     def spellings(self) -> Sequence[bytes | None]:

@@ -19,6 +19,7 @@ from ..limits import Limits
 from ..regex import Language
 from ..shipped import grammar_text, shipped_name, shipped_schema
 from ..whitespace import Whitespace
+from .bounded_text import text_without
 from .pointers import child
 from .spec import GrammarText, JsonSchema, Node, Regex, walk
 
@@ -40,7 +41,7 @@ class Parts:
 
     def __init__(self, root: Node, limits: Limits):
         self._limits = limits
-        self._languages: dict[tuple[str, str], Language] = {}
+        self._languages: dict[tuple[str, str, tuple[str, ...]], Language] = {}
         self._parts: dict[str, Part] = {}
         self._schemas: list[tuple[str, Document]] = []
         self.whitespace = Whitespace.policy("bounded")
@@ -71,13 +72,15 @@ class Parts:
         return None
 
     def _language(self, node: Regex) -> Language:
-        key = (node.pattern, node.dialect)
+        key = (node.pattern, node.dialect, node.excludes)
         if key not in self._languages:
             self._languages[key] = self._made_language(node)
         return self._languages[key]
 
     def _made_language(self, node: Regex) -> Language:
         language = Language.pattern(node.pattern, node.dialect, "full", self._limits)
+        if node.excludes:
+            language &= text_without(node.excludes)
         if language.is_empty(self._limits):
             raise GrammarError("no text satisfies the pattern")
         return language

@@ -41,7 +41,8 @@ class Token(Node):
     token: str | int
 
 
-Boundary = str | Token
+Piece = str | Token
+Boundary = Piece | tuple[Piece, ...]  # a text, a token, or several of them one after another
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,17 @@ class AnyText(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
+class AnyToken(Node):
+    """One token of text. Whoever sees no tokens takes any text that is not empty.
+
+    Attributes:
+        excludes: what may not be in it.
+    """
+
+    excludes: tuple[Boundary, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class GrammarText(Node):
     """A text of a context-free grammar.
 
@@ -74,10 +86,15 @@ class GrammarText(Node):
 
 @dataclass(frozen=True, kw_only=True)
 class Regex(Node):
-    """A text that matches a regular expression from beginning to end."""
+    """A text that matches a regular expression from beginning to end.
+
+    Attributes:
+        excludes: texts that may not be in it.
+    """
 
     pattern: str
     dialect: Literal["ecma", "python"] = "ecma"
+    excludes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,13 +222,31 @@ def walk(node: Node) -> Iterator[Node]:
             stack.extend(reversed(children(node)))
 
 
-def boundaries_of(node: Node) -> Iterator[Boundary]:
-    """The boundaries that a node itself names."""
+def pieces(boundary: Boundary) -> tuple[Piece, ...]:
+    """The texts and tokens of a boundary, in order."""
+    return boundary if isinstance(boundary, tuple) else (boundary,)
+
+
+def joined(*boundaries: Boundary) -> Boundary:
+    """Boundaries one after another, as one."""
+    found: list[Piece] = []
+    for piece in (piece for boundary in boundaries for piece in pieces(boundary) if piece != ""):
+        if isinstance(piece, str) and found and isinstance(found[-1], str):
+            found[-1] += piece
+        else:
+            found.append(piece)
+    return tuple(found) if len(found) > 1 else found[0] if found else ""
+
+
+def tokens_of(node: Node) -> Iterator[Token]:
+    """The tokens that a node itself names."""
+    named: tuple[Boundary, ...] = ()
     if isinstance(node, Tag):
-        yield from (node.begin, *node.end)
+        named = (node.begin, *node.end)
     elif isinstance(node, TriggeredTags):
-        yield from (*node.triggers, *node.excludes)
-    elif isinstance(node, AnyText):
-        yield from node.excludes
+        named = (*node.triggers, *node.excludes)
+    elif isinstance(node, AnyText | AnyToken):
+        named = node.excludes
     elif isinstance(node, Token):
-        yield node
+        named = (node,)
+    yield from (piece for boundary in named for piece in pieces(boundary) if isinstance(piece, Token))

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..lead_rows import LeadRows, LeadShape
 from ..limits import Limits
 from ..lowering import PUBLISH, Lowering
 from ..machine_layout import DEAD, F_EXPANDED, FLAGS
@@ -45,6 +46,11 @@ class SwitchRows(Lowering):
         row = super()._row(key)
         self.missing[row] = self.missing_bytes(key)
         return row
+
+    def _new_leads(self, shape: LeadShape, targets: tuple[int, ...]) -> LeadRows:
+        leads = super()._new_leads(shape, targets)
+        self.missing.update((row, middle.left) for row, middle in leads.middles())
+        return leads
 
     def held(self, q: int) -> int:
         """How many of the bytes read last may belong to a boundary, in a state."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from ..errors import GrammarError
 from ..languages import MAX_CODE_POINT
-from .spec import Boundary, Token
+from .spec import Boundary, Piece, Token, pieces
 
 Symbols = tuple[int, ...]
 
@@ -52,14 +52,15 @@ class SymbolTable:
     """Boundaries as symbols, for one vocabulary.
 
     Args:
-        special_tokens: names and ids of special tokens; None where no vocabulary is known, then names are plain text.
+        special_tokens: ids of special tokens by name, None for those that end the text, which no text holds: a boundary is where the
+            text ends. None as a whole where no vocabulary is known; then names are plain text.
         lenient: take any id, for checks that no vocabulary is needed for.
     """
 
-    def __init__(self, special_tokens: Mapping[str, int] | None, *, lenient: bool = False):
+    def __init__(self, special_tokens: Mapping[str, int | None] | None, *, lenient: bool = False):
         self._ids = special_tokens or {}
-        self._names = {token_id: name for name, token_id in self._ids.items()}
-        self._known = special_tokens is not None
+        self._names = {token_id: name for name, token_id in self._ids.items() if token_id is not None}
+        self.knows_vocabulary = special_tokens is not None
         self._lenient = lenient
         self.uses_tokens = False
 
@@ -69,17 +70,22 @@ class SymbolTable:
         Raises:
             GrammarError: an id that is no special token.
         """
-        if isinstance(boundary, str):
-            return tuple(map(ord, boundary))
-        if isinstance(boundary.token, str):
-            token_id = self._ids.get(boundary.token)
+        return tuple(symbol for piece in pieces(boundary) for symbol in self._of(piece))
+
+    def _of(self, piece: Piece) -> Symbols:
+        if isinstance(piece, str):
+            return tuple(map(ord, piece))
+        if isinstance(piece.token, str):
+            if piece.token not in self._ids:
+                return tuple(map(ord, piece.token))
+            token_id = self._ids[piece.token]
             if token_id is None:
-                return tuple(map(ord, boundary.token))
+                return ()
         else:
-            token_id = boundary.token
+            token_id = piece.token
             if token_id not in self._names and not self._lenient:
-                what = f"{token_id} is no special token of the vocabulary" if self._known else "a token id needs a vocabulary"
-                raise GrammarError(what, pointer=boundary.pointer)
+                what = f"{token_id} is no special token of the vocabulary" if self.knows_vocabulary else "a token id needs a vocabulary"
+                raise GrammarError(what, pointer=piece.pointer)
         self.uses_tokens = True
         return (_FIRST_TOKEN + token_id,)
 
@@ -89,7 +95,6 @@ class SymbolTable:
 
 
 def text_of(boundary: Boundary) -> str | None:
-    """A boundary as plain text; None for a token that is given by its id."""
-    if isinstance(boundary, Token):
-        return boundary.token if isinstance(boundary.token, str) else None
-    return boundary
+    """A boundary as plain text; None where a token of it is given by its id."""
+    texts = [piece.token if isinstance(piece, Token) else piece for piece in pieces(boundary)]
+    return None if any(isinstance(text, int) for text in texts) else "".join(map(str, texts))

@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from .spec import AnyText, Boundary, GrammarText, JsonSchema, Node, Optional, Or, Regex, Repeat, Sequence, Tag, Text, Token, TriggeredTags
+from .spec import (
+    AnyText,
+    AnyToken,
+    Boundary,
+    GrammarText,
+    JsonSchema,
+    Node,
+    Optional,
+    Or,
+    Regex,
+    Repeat,
+    Sequence,
+    Tag,
+    Text,
+    Token,
+    TriggeredTags,
+    pieces,
+)
 
 Json = Any
 
@@ -18,10 +35,12 @@ def to_json(node: Node) -> dict[str, Json]:
     if isinstance(node, AnyText):
         bounds = {"max_tokens": node.max_tokens, "max_chars": node.max_chars}
         return {"type": "any_text", "excludes": _boundaries(node.excludes), **bounds}
+    if isinstance(node, AnyToken):
+        return {"type": "exclude_token", "exclude_tokens": _boundaries(node.excludes)}
     if isinstance(node, GrammarText):
         return {"type": "grammar", "grammar": node.grammar, "notation": node.notation, "start": node.start}
     if isinstance(node, Regex):
-        return {"type": "regex", "pattern": node.pattern, "dialect": node.dialect}
+        return {"type": "regex", "pattern": node.pattern, "dialect": node.dialect, "excludes": list(node.excludes)}
     if isinstance(node, JsonSchema):
         options = {"whitespace": node.whitespace, "property_order": node.property_order}
         return {"type": "json_schema", "json_schema": node.json_schema, "style": node.style, **options}
@@ -68,7 +87,10 @@ def _separated(node: Sequence) -> dict[str, Json] | None:
 
 
 def _boundary(boundary: Boundary) -> Json:
-    return to_json(boundary) if isinstance(boundary, Token) else boundary
+    if isinstance(boundary, str):
+        return boundary
+    parts = [Text(value=piece) if isinstance(piece, str) else piece for piece in pieces(boundary)]
+    return to_json(parts[0] if len(parts) == 1 else Sequence(elements=tuple(parts)))
 
 
 def _boundaries(boundaries: tuple[Boundary, ...]) -> list[Json]:

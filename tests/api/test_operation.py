@@ -281,13 +281,21 @@ def test_a_schema_that_takes_too_long_to_read_is_given_up():
     assert (answer.status_code, answer.json()["error"]["code"]) == (504, "deadline_exceeded")
 
 
+@pytest.mark.parametrize("of_the_request", [False, True], ids=["server", "request"])
 @pytest.mark.parametrize("stream", [False, True])
-def test_an_answer_that_takes_too_long_is_ended(stream: bool):
+def test_an_answer_that_takes_too_long_is_ended(stream: bool, of_the_request: bool):
     runtime = fake_runtime(hangs("a" if stream else ""))
-    answer = client(runtime, request_timeout_s=0.05).post(CHAT, json=HELLO | {"stream": stream})
+    timeout = {"X-Request-Timeout": "0.05" if of_the_request else "50"}
+    answer = client(runtime, request_timeout_s=50 if of_the_request else 0.05).post(CHAT, json=HELLO | {"stream": stream}, headers=timeout)
     error = json.loads(answer.text.split("data: ")[-1])["error"] if stream else answer.json()["error"]
     assert (answer.status_code, error["code"]) == (200 if stream else 504, "deadline_exceeded")
-    assert len(runtime.engine.aborted) == 1  # pyright: ignore[reportAttributeAccessIssue]
+    assert "0.05 s" in error["message"]
+
+
+@pytest.mark.parametrize("timeout", ["soon", "0", "-1", "nan", "inf", ""])
+def test_a_timeout_that_is_no_time_is_a_400(timeout: str):
+    answer = client(fake_runtime(says("a"))).post(CHAT, json=HELLO, headers={"X-Request-Timeout": timeout})
+    assert (answer.status_code, answer.json()["error"]["param"]) == (400, "X-Request-Timeout")
 
 
 @pytest.mark.parametrize("stream", [False, True])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from toy_vocabulary import EOS, brute_force, mask_of, vocabulary, walk
 
-from formcast import Grammar, compile_grammar
+from formcast import Grammar, Vocabulary, compile_grammar
 from formcast.fsm_cache import advance_many, fill_masks
 
 GRAMMARS = {
@@ -34,6 +34,10 @@ GRAMMARS = {
     "undeclared names": Grammar.json_schema({"type": "object", "additionalProperties": {"type": "integer"}, "minProperties": 2}),
     "bounded": Grammar.json_schema({"type": "array", "items": {"type": "integer", "minimum": -3, "maximum": 120}, "minItems": 1}),
     "long": Grammar.json_schema({"type": "string", "minLength": 2, "maxLength": 5}),
+    "classes beyond ASCII": Grammar.json_schema({"type": "string", "pattern": "^(é[^日]|日.|[^x]\\p{L}|[à-ÿ]{2,3})*$"}),
+    "keys beyond ASCII": Grammar.json_schema({"type": "object", "patternProperties": {"^[^é]\\p{L}*$": {"type": "null"}, "^[à-😀]{1,2}$": {}}, "additionalProperties": False}),
+    "distinct beyond ASCII": Grammar.json_schema({"type": "array", "items": {"type": "string", "pattern": "^[^a-y]{1,2}$"}, "uniqueItems": True}),
+    "regex beyond ASCII": Grammar.regex("(.[^é]|[à-日]{1,20}a|\\W)+", dialect="python"),
     "spelt out": Grammar.json_schema({"enum": ["ab", "abc", "a b", "", "é", "\n", 12, -1.5, True]}),
     "open pattern": Grammar.json_schema({"type": "array", "items": {"type": "string", "pattern": "ab"}}),
     "recursive": Grammar.json_schema({"type": "array", "items": {"$ref": "#"}}),
@@ -173,3 +177,10 @@ def test_a_mask_says_whether_nothing_but_the_end_is_left(name: str) -> None:
         assert cursor.mask().is_end == (allowed == {EOS})
         if not cursor.advance(rng.choice(sorted(allowed - {EOS}) or [EOS])):
             break
+
+
+def test_a_leaf_may_end_inside_more_bytes_than_there_are_tokens() -> None:
+    long = [bytes([letter]) * 20_000 for letter in b"abcdefgh"]
+    vocab = Vocabulary([*long, b"-", None], eos_token_ids=[9])
+    cursor = compile_grammar(Grammar.regex("([^-][^-])*[^-]?"), vocab).cursor()
+    assert mask_of(cursor) == {*range(8), 9}

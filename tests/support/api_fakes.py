@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 from formcast.api.ports import OnOutput
 from formcast.api.runtime import Runtime
 from formcast.engine.kv.manager import KVUsage
-from formcast.engine.request import EngineOverloaded, EngineStopped, Request, RequestOutput
+from formcast.engine.request import DeadlineExceeded, EngineOverloaded, EngineStopped, Request, RequestOutput
 from formcast.engine.stats import EngineStats
 
 VOCAB_SIZE = 300
@@ -83,7 +85,7 @@ def floods(request: Request) -> Iterable[RequestOutput]:
 
 
 class FakeEngine:
-    """Plays a script for each request, at once, in the thread of the caller.
+    """Plays a script for each request, at once, in the thread of the caller. What is open at its deadline fails.
 
     Attributes:
         submitted: requests in order.
@@ -109,6 +111,16 @@ class FakeEngine:
             on_output(output)
             if output.finished:
                 del self._live[request.request_id]
+        if request.deadline is not None and request.request_id in self._live:
+            timer = threading.Timer(max(0.0, request.deadline - time.monotonic()), self._end_late, [request])
+            timer.daemon = True
+            timer.start()
+
+    def _end_late(self, request: Request) -> None:
+        on_output = self._live.pop(request.request_id, None)
+        if on_output is not None:
+            error = DeadlineExceeded(request.params.timeout or 0.0)
+            on_output(RequestOutput(request_id=request.request_id, finish_reason="error", error=error))
 
     def abort(self, request_id: str) -> None:
         on_output = self._live.pop(request_id, None)

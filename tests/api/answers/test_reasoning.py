@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from api_fakes import PlainTemplate, fake_runtime, says
 
-from formcast import Vocabulary, compile_grammar
+from formcast import Grammar, Vocabulary, compile_grammar
 from formcast.api.answers.conversations import Conversations
 from formcast.api.answers.forms import AnswerForm, AnswerForms, Asked
 from formcast.api.answers.reader import Answer, AnswerReader
@@ -25,6 +25,13 @@ SCHEMA = of_schema(
     {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}, field="f"
 )
 STOP = Tool(name="stop", strict=True)
+XML = {"type": "json_schema", "style": "qwen_xml"}
+PARAMETERS = {"type": "object", "properties": {"q": {"type": "integer"}}}
+MAYBE_OF = {
+    "hermes": MAYBE,
+    "cohere_command3": Thought(format=REASONING_FORMATS["cohere_command3"], is_open=False),
+    "harmony": Thought(format=REASONING_FORMATS["openai_gptoss"], is_open=False),
+}
 CALL = '<tool_call>\n{"name": "stop", "arguments": {}}\n</tool_call>'
 
 
@@ -98,6 +105,29 @@ def test_a_constraint_begins_with_the_end_of_the_thought(text: str):
     assert used.constraint is not None and not used.constraint.grammar.accepts(text)
 
 
+TAGS = {
+    "type": "triggered_tags",
+    "triggers": ["<f="],
+    "tags": [
+        {"type": "tag", "name": "call:stop", "begin": "<f=x>", "content": {"type": "any_text"}, "end": "</f>"},
+        {"type": "tag", "begin": "<f=y>", "content": {**XML, "json_schema": PARAMETERS}, "end": "</f>"},
+    ],
+}
+
+
+@pytest.mark.parametrize("asked", [{}, {"tools": [STOP]}])
+@pytest.mark.parametrize("name", ["hermes", "cohere_command3", "harmony"])
+def test_tags_of_a_constraint_are_content(name: str, asked: dict[str, Any]):
+    constraint = Constraint(grammar=Grammar.structural_tag(TAGS), field="f")
+    used = AnswerForms(FORMATS[name]).form(Asked(constraint=constraint, **asked), None if name == "hermes" and asked else MAYBE_OF[name])
+    assert used.constraint is not None and used.make_reader is not None
+    content = "a <f=x>b <f=</f> c<f=y><parameter=q>1</parameter></f>"
+    text = content if name == "hermes" else FORMATS[name].written_content(content)  # pyright: ignore[reportAttributeAccessIssue]
+    assert used.constraint.grammar.accepts(text)
+    for sizes in ([1], [3, 1, 4], [1000]):
+        assert said(read(used.make_reader(), text, sizes)) == (None, content, [])
+
+
 def _vocabulary(*more: bytes, **special: int) -> Vocabulary:
     pieces: list[bytes | None] = [None, None, None, *(bytes((b,)) for b in range(256)), *more]
     return Vocabulary(pieces, [0], special_tokens=special)
@@ -165,9 +195,9 @@ def test_what_a_prompt_says_of_the_thought(prompt: str, expected: Thought | None
     ],
 )
 def test_the_format_of_a_template(name: str | None, source: str | None, expected: Any):
-    assert reasoning_format(name, source) == expected
+    assert reasoning_format(name, source, FORMATS["hermes"]) == expected
     with pytest.raises(InvalidRequest, match="qwen3"):
-        reasoning_format("qwen4", source)
+        reasoning_format("qwen4", source, FORMATS["hermes"])
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,16 @@ from formcast import Vocabulary, compile_grammar
 from formcast.api.answers.forms import AnswerForm, AnswerForms, Asked
 from formcast.api.answers.reader import Answer, AnswerReader
 from formcast.api.constraints import Constraint, of_schema
+from formcast.api.tools.format import FramedFormat
 from formcast.api.tools.formats import FORMATS, format_named, format_of_template
 from formcast.api.tools.names import ALIASES, FORMAT_NAMES
 from formcast.api.tools.tool import Tool, ToolChoice, ToolError
-from formcast.grammar.structural_tag import Token, to_json
+from formcast.grammar.structural_tag import to_json
 from formcast.grammar.structural_tag.reader import read_tree
-from formcast.grammar.structural_tag.spec import boundaries_of, walk
+from formcast.grammar.structural_tag.spec import tokens_of, walk
 
 # formats that write each argument apart: only those that a tool declares
-COMPOSED = ("pythonic", "llama4_pythonic", "olmo3", "lfm2", "qwen3_coder", "glm45", "seed_oss", "minimax_m2", "deepseek_v32")
+COMPOSED = tuple(name for name, used in FORMATS.items() if hasattr(used, "style") or "pythonic" in name or name in ("olmo3", "lfm2"))
 CITY = {
     "type": "object",
     "properties": {"city": {"$ref": "#/$defs/name"}, "days": {"type": "integer", "minimum": 1}},
@@ -74,6 +75,12 @@ def read(reader: AnswerReader, text: str, sizes: Sequence[int] = (1000,)) -> Ans
     return Answer.of([*deltas, *reader.finish()])
 
 
+def plain(name: str, content: str) -> str:
+    """An answer without calls, as the model writes it."""
+    tool_format = FORMATS[name]
+    return tool_format.written_content(content) if isinstance(tool_format, FramedFormat) else content
+
+
 def calls_in(answer: Answer) -> list[tuple[str, str]]:
     return [(call.name, call.arguments) for call in answer.calls]
 
@@ -96,11 +103,12 @@ def test_what_is_written_is_admitted_and_read_back(name: str, calls: list[tuple[
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_plain_answer_is_content(name: str):
     used = use(name)
-    for text in ("It is sunny.\n", "", "  a < b [1] {2}", '{"city": "Rome"}'):
+    for content in ("It is sunny.\n", "", "  a < b [1] {2}", '{"city": "Rome"}'):
+        text = plain(name, content)
         assert used.grammar.accepts(text)
         assert not use(name, REQUIRED).grammar.accepts(text)
         for size in (1, 3, 100):
-            assert read(used.reader(), text, [size]) == Answer(content=text or None)
+            assert read(used.reader(), text, [size]) == Answer(content=content or None)
 
 
 @pytest.mark.parametrize("name", ["hermes", "function"])
@@ -148,9 +156,9 @@ def test_an_answer_is_a_call_or_the_final_schema(name: str):
     final = of_schema(schema, field="response_format")
     used = use(name, final=final)
     grammar = used.grammar
-    assert grammar.accepts('{"ok": true}') and grammar.accepts(FORMATS[name].written_calls([TIME]))
-    assert not grammar.accepts("It is sunny.") and not grammar.accepts('{"ok": 1}')
-    assert read(used.reader(), '{"ok": true}', [1]) == Answer(content='{"ok": true}')
+    assert grammar.accepts(plain(name, '{"ok": true}')) and grammar.accepts(FORMATS[name].written_calls([TIME]))
+    assert not grammar.accepts(plain(name, "It is sunny.")) and not grammar.accepts(plain(name, '{"ok": 1}'))
+    assert read(used.reader(), plain(name, '{"ok": true}'), [1]) == Answer(content='{"ok": true}')
     assert calls_in(read(used.reader(), FORMATS[name].written_calls([TIME]), [1])) == [TIME]
 
 
@@ -297,7 +305,7 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
 
 def _tokens_of(tool_format: Any) -> list[str]:
     tree = tool_format.tree(TOOLS, REQUIRED)
-    return [str(b.token) for node in walk(tree) for b in boundaries_of(node) if isinstance(b, Token)]
+    return [str(token.token) for node in walk(tree) for token in tokens_of(node)]
 
 
 def read_tokens(reader: AnswerReader, tokens: list[int], spelled: list[bytes], size: int) -> list[tuple[str, Any]]:
@@ -360,6 +368,17 @@ def test_tools_that_cannot_be_served(make: Any, field: str):
         ("{{ tools }} <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>f\n```json", "deepseek_v3"),  # noqa: RUF001
         ("{{ tools }} <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>", "deepseek_v31"),  # noqa: RUF001
         ("{{ tools }} <｜DSML｜function_calls>", "deepseek_v32"),  # noqa: RUF001
+        ("{{ tools }} <｜DSML｜tool_calls>", "deepseek_v4"),  # noqa: RUF001
+        ('{{ tools }} <｜tool_calls_begin｜><steptml:invoke name="f">', "step3"),  # noqa: RUF001
+        ("{{ tools }} <tool_calls>\n<tool_call>f<tool_sep>\n<arg_key>", "hy_v3"),
+        ('{{ tools }} <function name="f"><param name="x">', "minicpm5"),
+        ("{{ tools }} <|tool_call:start|>f\n<|tool_arg:start|>", "solar_open2"),
+        ("{{ tools }} <|message_sep|>\n\nfunction call<|role_sep|>\n", "gigachat3"),
+        ("{{ tools }} <|function_call|>", "gigachat31"),
+        ("{{ tools }} <|tools_prefix|>[", "apertus"),
+        ("<|START_RESPONSE|> {{ tools }} <|START_ACTION|>", "cohere_command3"),
+        ("<|START_TEXT|> {{ tools }} <|START_ACTION|>", "cohere_command4"),
+        ("<|start|>assistant<|channel|>analysis<|message|>", "harmony"),
         ("{{ tools }} <|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>", "kimi_k2"),
         ('{{ tools }} {"name": function name, "parameters": dictionary}', "llama3_json"),
         ("{{ tools }} [func_name1(params_name1=params_value1)]", "pythonic"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 import sys
+from typing import Any
 
 import interegular
 import pytest
@@ -133,6 +134,41 @@ def test_disjointness_agrees_with_an_independent_automaton(left: str, right: str
     first_fsm, second_fsm = (interegular.parse_pattern(pattern).to_fsm() for pattern in (left, right))
     assert (first & second).is_empty() == (first_fsm & second_fsm).empty()
     assert first.is_empty() == first_fsm.empty()
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.sampled_from([".*{}.*", "{}", ".*(?:{})", "(?:{})*"]), plain_patterns, st.booleans()), min_size=2, max_size=4),
+    st.sampled_from(["[a-c]", "[ab]", "."]),
+    st.integers(0, 6),
+    st.integers(0, 3),
+)
+def test_conjunctions_of_a_bounded_length_agree_with_an_independent_automaton(
+    parts: list[tuple[str, str, bool]], char: str, lo: int, more: int
+):
+    window = f"{char}{{{lo},{lo + more}}}"
+    language, oracle = Language.pattern(window), interegular.parse_pattern(window).to_fsm()
+    for around, pattern, wanted in parts:
+        other, fsm = Language.pattern(around.format(pattern)), interegular.parse_pattern(around.format(pattern)).to_fsm()
+        language = language & other if wanted else language - other
+        oracle = oracle & fsm if wanted else oracle - fsm
+    assert language.is_empty() == oracle.empty()
+    automaton = language.automaton()
+    lengths = [len(text) for text in _all_texts("abcd", 4) if oracle.accepts(text)]
+    if lengths:
+        assert automaton.min_length(automaton.start) == min(lengths)
+    moves: dict[Any, Any] = oracle.map
+    pairs: list[tuple[int, Any]] = [(automaton.start, oracle.initial)]
+    for _ in range(3):
+        following: list[tuple[int, Any]] = []
+        for q, state in pairs:
+            for char in "abcd":
+                target = automaton.step(q, ord(char))
+                after = moves.get(state, {}).get(oracle.alphabet[char])
+                assert (target is not None) == (after is not None and oracle.islive(after))
+                if target is not None and after is not None:
+                    following.append((target, after))
+        pairs = following[:16]
 
 
 _possessive = st.recursive(

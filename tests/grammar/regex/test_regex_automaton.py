@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from formcast.grammar.errors import LimitError
@@ -144,6 +146,22 @@ def test_budgets():
     with pytest.raises(LimitError):
         wide = Language.pattern("(?:(?=.*a.{9}).)*").automaton(Limits(max_steps=100))
         wide.edges(wide.edges(wide.start)[0][2])
+
+
+# Needles that share their letters, in texts of one length: what fits into the rest is a question of shortest superstrings.
+NEEDLES = ["ab1", "b12", "bc1", "c12", "ca1", "a12", "ac", "a2", "[aA][12].*[zZ]"]
+
+
+def test_a_budget_bounds_what_lies_between_two_states_not_all_texts_together():
+    limits = Limits(max_steps=400_000)
+    language = Language.intersection([Language.pattern(f".*{needle}.*") for needle in NEEDLES]) & Language.pattern(r"\w{60}")
+    automaton = language.automaton(limits)
+    for seed in range(60):
+        rng, state = random.Random(seed), automaton.start
+        for _ in range(60):
+            state = rng.choice(automaton.classes(state))[1]
+        assert automaton.accepting(state)
+    assert automaton.num_states > 8000
 
 
 @pytest.mark.parametrize(

@@ -149,3 +149,74 @@ def test_a_budget_without_an_end_tag_leaves_the_rest_of_the_tree():
     cursor = compile_grammar(Grammar.structural_tag(tree), VOCABULARY).cursor()
     assert takes(cursor, ids(b"hi", b"hi"))
     assert mask_of(cursor) == set(ids(b"{", b"{}"))
+
+
+def token(name: str) -> dict[str, Any]:
+    return {"type": "token", "token": name}
+
+
+def in_order(*pieces: Any) -> dict[str, Any]:
+    parts = [{"type": "const_string", "value": piece} if isinstance(piece, str) else piece for piece in pieces]
+    return {"type": "sequence", "elements": parts}
+
+
+CHANNELS = {
+    "type": "tag",
+    "begin": in_order(token("<|call|>"), "hi"),
+    "content": {"type": "any_text", "max_tokens": 2},
+    "end": [in_order(token("<|over|>"), token("<|call|>"), "a"), in_order("a", token("<|over|>"))],
+}
+
+
+def test_boundaries_of_tokens_and_texts():
+    cursor = compile_grammar(Grammar.structural_tag(CHANNELS), VOCABULARY).cursor()
+    assert takes(cursor, ids(CALL, b"hi", b" there"))
+    assert mask_of(cursor) == brute_force(cursor)
+    assert {OVER, *ids(b"a", b"hi")} <= mask_of(cursor) and not {CALL, OTHER} & mask_of(cursor)
+    bound = cursor.fork()
+    assert takes(bound, [OVER]) and mask_of(bound) == {CALL} == brute_force(bound), "a token that is read is no part of the text"
+    assert takes(bound, ids(CALL, b"a")) and bound.accepting
+    assert takes(cursor, ids(b"a", OVER)) and cursor.accepting
+
+
+@pytest.mark.parametrize("size", [1, 2, 100])
+def test_events_of_boundaries_of_several_pieces(size: int):
+    parser = Grammar.structural_tag(CHANNELS).parser(VOCABULARY)
+    tokens = ids(CALL, b"h", b"i", b"a", b"hi", OVER, CALL, b"a", EOS)
+    events = [event for at in range(0, len(tokens), size) for event in parser.feed_tokens(tokens[at : at + size])]
+    said = [(type(event), event.text) for event in [*events, *parser.finish()]]
+    texts = "".join(text for kind, text in said if kind is TagDelta)
+    assert (said[0], texts, said[-1]) == ((TagBegin, "<|call|>hi"), "ahi", (TagEnd, "<|over|><|call|>a"))
+
+
+def test_a_token_that_ends_the_text_is_read_where_it_ends():
+    vocabulary = Vocabulary(_PIECES, [EOS, OVER], special_tokens={"<|call|>": CALL, "<|over|>": OVER})
+    tree = {"type": "tag", "begin": token("<|call|>"), "content": {"type": "any_text"}, "end": token("<|over|>")}
+    grammar = Grammar.structural_tag(tree)
+    cursor = compile_grammar(grammar, vocabulary).cursor()
+    assert mask_of(cursor) == {CALL}
+    assert takes(cursor, ids(CALL, b"hi")) and {EOS, OVER} <= mask_of(cursor)
+    parser = grammar.parser(vocabulary)
+    events = [*parser.feed_tokens(ids(CALL, b"hi", OVER)), *parser.finish()]
+    assert [(type(event), event.text) for event in events] == [(TagBegin, "<|call|>"), (TagDelta, "hi"), (TagEnd, "")]
+    triggered = {"type": "triggered_tags", "triggers": [token("<|over|>")], "tags": [{**tree, "begin": token("<|over|>")}]}
+    with pytest.raises(GrammarError, match="triggers nothing"):
+        compile_grammar(Grammar.structural_tag(triggered), vocabulary)
+    with pytest.raises(GrammarError, match="ends the text"):
+        compile_grammar(Grammar.lark('start: "x" <|over|>'), vocabulary)
+
+
+def test_one_token_of_text():
+    tree = in_order({"type": "exclude_token", "exclude_tokens": ["hi", "<|other|>"]}, "{}")
+    grammar = Grammar.structural_tag(tree)
+    cursor = compile_grammar(grammar, VOCABULARY).cursor()
+    first = mask_of(cursor)
+    assert first == brute_force(cursor)
+    assert set(ids(b" there", "é".encode(), b"{", b"{}")) <= first
+    assert not {EOS, CALL, OTHER, *ids(b"hi", "é".encode()[:1])} & first
+    assert takes(cursor, ids(b"{}")) and mask_of(cursor) == set(ids(b"{", b"{}"))
+    assert grammar.accepts("there{}") and not grammar.accepts("{}") and not grammar.accepts("hi{}")
+    tokens = ids(CALL, b"{}", b"a", b" there", OVER)
+    tag = {"type": "tag", "begin": token("<|call|>"), "content": {"type": "star", "content": tree["elements"][0]}, "end": token("<|over|>")}
+    cursor = compile_grammar(Grammar.structural_tag(tag), VOCABULARY).cursor()
+    assert takes(cursor, tokens) and cursor.accepting

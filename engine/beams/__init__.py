@@ -1,0 +1,1 @@
+"""Beam search: several beginnings of an answer at a time, of which the likeliest are continued."""

@@ -31,15 +31,16 @@ class JobRunner:
         self._note(jobs, record)
         meters = [self._metrics.job(job) for job in jobs]
         of_answers = [answer for meter in meters for answer in meter.answers]
+        is_over = False
         try:
             async for index, output in outputs:
                 self._count(of_answers[index], output, record)
                 yield index, output
-            meters.clear()  # of answers that a beam search did not find
+            is_over = True
         finally:
             await outputs.aclose()
             for meter in meters:
-                meter.finish()
+                meter.finish(is_over=is_over)
 
     def _note(self, jobs: Sequence[Job], record: RequestRecord) -> None:
         record.num_prompt_tokens += sum(len(job.prompt.token_ids) for job in jobs)

@@ -173,9 +173,13 @@ class JobMeter:
         self.answers = [AnswerMeter(metrics) for _ in range(num_answers)]
         self._metrics = metrics
 
-    def finish(self) -> None:
-        """Nothing more will come; what has not ended was aborted."""
-        for answer in self.answers:
+    def finish(self, *, is_over: bool) -> None:
+        """Nothing more will come.
+
+        Args:
+            is_over: nothing was missing, so an answer without an end is one that a beam search did not find. Otherwise it was aborted.
+        """
+        for answer in () if is_over else self.answers:
             answer.finish("abort")
         self._metrics.job_finished(longest=max(answer.num_tokens for answer in self.answers))
 

@@ -127,7 +127,7 @@ def test_the_time_of_an_answer_has_parts():
         meter = metrics.job(Job(prompt=prompt, params=SamplingParams(max_tokens=20)))
         for output in outputs:
             meter.answers[0].add(output)
-        meter.finish()
+        meter.finish(is_over=False)
     found = samples(metrics.render().decode())
     assert found[("vllm:request_queue_time_seconds_sum",)] == pytest.approx(2, abs=0.5)
     assert found[("vllm:request_prefill_kv_computed_tokens_sum",)] == 20

@@ -15,12 +15,16 @@ class Run(NamedTuple):
     Attributes:
         ranges: the characters, as inclusive intervals.
         count: how many of them can come at least; None for as many as wanted.
-        others: what else may come within the run: all other characters are dead there. None if that is not known.
+        others: what else may come after one character of the run and within it: all other characters are dead there. None if that is
+            not known.
+        may_end: whether the text may end after each character of the run. None if that differs: otherwise all the characters lead to the
+            same states, and `HasRuns.ahead` says to which.
     """
 
     ranges: tuple[tuple[int, int], ...]
     count: int | None
     others: tuple[tuple[int, int], ...] | None = None
+    may_end: bool | None = None
 
 
 class Recognizer(Protocol):
@@ -93,4 +97,8 @@ class HasRuns(Protocol):
 
     def run(self, q: int) -> Run | None:
         """A large run that can begin at `q`; None if there is none, or none is known."""
+        ...
+
+    def ahead(self, q: int, count: int) -> int:
+        """The state after `count` characters of the run at `q`, which has at least so many and knows `may_end`."""
         ...

@@ -22,16 +22,19 @@ from .languages import MAX_CODE_POINT, CharAutomaton, Edge, Run
 from .lead_rows import SURROGATES, LeadRows, LeadShape, Middle, Segments, lead_shape
 from .limits import Limits
 from .machine_layout import (
+    AHEAD,
     DEAD,
     F_ACCEPT,
     F_BOUNDARY,
     F_ESCAPE,
+    F_EVEN,
     F_EXPANDED,
     F_KEY_END,
     F_LOOPS,
     F_OTHERS,
     F_PLAIN,
     F_RUN,
+    F_RUN_ENDS,
     F_TEXT_LOOP,
     F_TIDY,
     FINAL_ROW,
@@ -42,6 +45,7 @@ from .machine_layout import (
     KEY_SET,
     KEY_TAILS,
     LOOP,
+    MAX_RUN,
     OTHER,
     OUTCOME,
     RUN,
@@ -176,6 +180,7 @@ class Lowering:
     ):
         self._automaton = automaton
         self._find_run: Callable[[int], Run | None] | None = getattr(automaton, "run", None)  # see `languages.HasRuns`
+        self._find_ahead: Callable[[int, int], int] | None = getattr(automaton, "ahead", None)
         self._json = json
         self._tidy = tidy
         self._keys = keys
@@ -293,7 +298,8 @@ class Lowering:
         with self._lock:
             if not STORE.rows[row, FLAGS] & F_EXPANDED:
                 self._fill(row, key.middle(row) if isinstance(key, LeadRows) else key)  # pyright: ignore[reportArgumentType]
-                STORE.filled(row)
+                if not STORE.rows[row, FLAGS] & F_EVEN:
+                    STORE.filled(row)
 
     def _fill(self, row: int, key: _Key) -> None:
         line = _DEAD_LINE.copy()
@@ -329,14 +335,34 @@ class Lowering:
         if run is None:
             return 0
         stored[LOOP : LOOP + 4] = _loop_bits(run.ranges, self._json)
-        text = F_TEXT_LOOP if _covers_text(run.ranges) else 0
-        if run.count is not None:
-            stored[RUN] = run.count
-            text |= F_RUN
-            if self._json and run.others is not None and all(hi < 0x80 for _, hi in run.others):
-                stored[OTHER : OTHER + 4] = _loop_bits((*run.others, *_SPECIAL), json=False)
-                text |= F_OTHERS
-        return F_LOOPS | text
+        flags = F_LOOPS | (F_TEXT_LOOP if _covers_text(run.ranges) else 0)
+        if run.count is None:
+            return flags
+        stored[RUN] = run.count
+        others = run.others
+        if others is None or not (self._json or run.may_end is not None):
+            return flags | F_RUN
+        if not flags & F_TEXT_LOOP and any(hi >= 0x80 for _, hi in (*run.ranges, *others)):
+            return flags | F_RUN
+        stored[OTHER : OTHER + 4] = _loop_bits((*others, *_SPECIAL) if self._json else others, json=False)
+        if run.may_end is None:
+            return flags | F_RUN | F_OTHERS
+        stored[RUN] = min(run.count, MAX_RUN)
+        return flags | F_RUN | F_OTHERS | F_EVEN | (F_RUN_ENDS if run.may_end and not self._json else 0)
+
+    def look_ahead(self, row: int, key: object, count: int) -> None:
+        """Notes the row after `count` characters of the even run at `row`."""
+        assert isinstance(key, _Boundary) and self._find_ahead is not None
+        with self._lock:
+            rows = STORE.rows
+            target = self._target(self._find_ahead(key.q, count))
+            line = int(rows[row, AHEAD])
+            if line == 0:
+                line = self._new_row(0, None)
+                rows[line, :256] = DEAD
+            with PUBLISH:
+                rows[line, count] = target
+                rows[row, AHEAD] = line
 
     def _loops_over_text(self, q: int) -> bool:
         """Whether every character beyond ASCII leads from `q` back to `q`."""

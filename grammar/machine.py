@@ -47,6 +47,7 @@ from .machine_layout import (
     NAME_LO,
     NAME_NODE,
     NEED,
+    NEED_AHEAD,
     NEED_ESCAPE,
     NEED_FRAME,
     NEED_GUARD,
@@ -330,6 +331,8 @@ class Machine(RecordedText):
             self._fill_row(a)
         elif what == NEED_VALUE:
             self._fill_value(a)
+        elif what == NEED_AHEAD:
+            STORE.look_ahead(a, b)
         elif what == NEED_FRAME:
             self._fill_frame(a)
         elif what == NEED_TRANSITION:

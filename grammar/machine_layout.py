@@ -42,6 +42,7 @@ NEED_TRANSITION = 4  # a: frame id, b: outcome
 NEED_ESCAPE = 5  # a: offset of a trie node of names
 NEED_TEXT = 6  # the bytes read since header[H_START] as a TEXT node
 NEED_GUARD = 7  # whether the recorded text goes on behind a bracket that opened a GUARD; a: state before the bracket, b: the bracket
+NEED_AHEAD = 8  # where a run leads. a: row, b: characters
 
 # --- nodes -------------------------------------------------------------------------------------------------------
 NODE = 6
@@ -97,7 +98,9 @@ ROW_SERIAL = 267  # differs between the uses of one row
 LOOP = 262  # set of ASCII bytes that lead from the row back to itself, 4 words; with F_LOOPS
 
 RUN = KEY_LO  # of leaf rows with F_RUN: how many characters of LOOP can come one after another at least
-OTHER = KEY_HI  # of leaf rows with F_OTHERS: set of the other bytes that may come within the run, 4 words
+OTHER = KEY_HI  # of leaf rows with F_OTHERS: set of the other ASCII bytes that may come in the run after its first byte, 4 words
+AHEAD = 266  # of leaf rows with F_EVEN: the row in whose column n stands the row after n characters of the run, where it is made; else 0
+MAX_RUN = 255
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
 
@@ -110,7 +113,10 @@ F_LOOPS = 64  # some ASCII byte leads back to the row
 F_TEXT_LOOP = 128  # and so does every character beyond ASCII
 F_PLAIN = 32  # between two characters, and every further character may follow
 F_RUN = 512  # the bytes of LOOP lead to other rows, from which as many more of them can come as RUN says
-F_OTHERS = 1024  # within the run of F_RUN, no bytes but those of LOOP and OTHER may come
+F_OTHERS = 1024  # after the first byte of the run of F_RUN and within it, no ASCII bytes but those of LOOP and OTHER may come, and others
+#                  only with F_TEXT_LOOP
+F_EVEN = 2048  # all bytes of the run lead to the same rows
+F_RUN_ENDS = 4096  # the leaf may end after each character of the run
 F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.

@@ -27,6 +27,8 @@ class RowMaker(Protocol):
 
     def fill(self, row: int, key: object) -> None: ...
 
+    def look_ahead(self, row: int, key: object, count: int) -> None: ...
+
 
 def _reserved(shape: tuple[int, int]) -> np.ndarray:
     """Zeros that take memory only where they are used, a small page at a time. NumPy asks for huge pages: the first use of each would
@@ -168,8 +170,15 @@ class RowStore:
         assert lowering is not None  # whoever can reach the row holds its maker
         lowering.fill(row, maker[1])
 
+    def look_ahead(self, row: int, count: int) -> None:
+        """Notes where `count` characters of the even run at a filled row lead."""
+        maker, key = self._makers[row]
+        lowering = maker()
+        assert lowering is not None
+        lowering.look_ahead(row, key, count)
+
     def filled(self, row: int) -> None:
-        """`row` has its targets and flags."""
+        """`row` has its targets and flags, and its maker is not asked for it again."""
         if row < _FIRST_UNIT:
             self._makers.pop(row, None)
 

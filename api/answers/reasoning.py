@@ -36,7 +36,7 @@ class ReasoningFormat:
     @property
     def signs(self) -> tuple[str, str]:
         """What the chat templates of models that think so hold."""
-        return spelled(self.begin), spelled(self.end)
+        return spelled(self.begin).rstrip(), spelled(self.end)
 
 
 def _between(begin: str, end: str) -> ReasoningFormat:
@@ -44,6 +44,7 @@ def _between(begin: str, end: str) -> ReasoningFormat:
 
 
 _THINK = _between("<think>", "</think>")
+_COHERE = ReasoningFormat(begin=Token(token="<|START_THINKING|>"), end=Token(token="<|END_THINKING|>"), is_framed=True)
 REASONING_FORMATS = {
     "qwen3": _THINK,
     "deepseek_r1": _THINK,
@@ -51,11 +52,37 @@ REASONING_FORMATS = {
     "glm45": _THINK,
     "mistral": _between("[THINK]", "[/THINK]"),
     "seed_oss": _between("<seed:think>", "</seed:think>"),
+    "gemma4": ReasoningFormat(begin=(Token(token="<|channel>"), "thought\n"), end=Token(token="<channel|>")),
+    "granite": ReasoningFormat(begin="Here is my thought process:", end="Here is my response:"),
+    "kimi": _between("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+    "minimax_m3": _between("<mm:think>", "</mm:think>"),
+    "cohere_command3": _COHERE,
+    "cohere_command4": _COHERE,
     "openai_gptoss": ReasoningFormat(begin=ANALYSIS, end=NEXT, may_close=False, repeats=True, is_framed=True),
 }
-_COHERE = dataclasses.replace(_between("<|START_THINKING|>", "<|END_THINKING|>"), is_framed=True)
-REASONING_FORMATS |= {"cohere_command3": _COHERE, "cohere_command4": _COHERE}
-ALIASES = {"gpt-oss": "openai_gptoss", "harmony": "openai_gptoss"}
+# What other servers call them.
+ALIASES = {
+    "deepseek-r1": "deepseek_r1",
+    "deepseek-v3": "deepseek_v3",
+    "deepseek_v4": "deepseek_v3",
+    "ernie45": "qwen3",
+    "glm47": "glm45",
+    "gpt-oss": "openai_gptoss",
+    "harmony": "openai_gptoss",
+    "holo2": "qwen3",
+    "hy_v3": "qwen3",
+    "interns1": "qwen3",
+    "kimi_k2": "qwen3",
+    "mimo": "qwen3",
+    "minimax": "qwen3",
+    "minimax_m2": "qwen3",
+    "nemotron_v3": "qwen3",
+    "olmo3": "qwen3",
+    "poolside_v1": "qwen3",
+    "qwen3-thinking": "qwen3",
+    "step3": "qwen3",
+    "step3p5": "qwen3",
+}
 
 
 def reasoning_format(name: str | None, template_source: str | None, tool_format: ToolFormat) -> ReasoningFormat | None:

@@ -8,6 +8,8 @@ from ...grammar.kernel_cache import kernel
 from ...grammar.kernels.items import is_item_of
 from ...grammar.kernels.keys import end_key
 from ...grammar.kernels.memory import P, ask, i4
+from ...grammar.kernels.places import begin_alternative
+from ...grammar.kernels.unions import NODE_MARGIN
 from ...grammar.machine_layout import (
     CLASS_BASE,
     COUNTED,
@@ -15,6 +17,7 @@ from ...grammar.machine_layout import (
     F_BOUNDARY,
     F_ESCAPE,
     F_EXPANDED,
+    F_LOOPS,
     F_PLAIN,
     F_TIDY,
     FLAGS,
@@ -36,7 +39,10 @@ from ...grammar.machine_layout import (
     NODE,
     NODE_RESERVE,
     OFF,
+    P_ALTERNATIVES,
+    P_LIST,
     PARENT,
+    POSITION,
     ROW,
     SET,
     V_ARRAYS,
@@ -59,6 +65,7 @@ NAMED = 3  # inside a key that is declared or any other: as STRING, but for the 
 IN_LEAF = 4  # inside another leaf: its table, and what may follow it
 AT_VALUE = 5  # before a value: the table of how scalars begin, and walks over tokens that begin otherwise
 MEMBERS = 6  # a union: the members, one by one
+AT_POSITION = 8  # at a place in a context-free grammar: the tables of leaves that begin there, walks for others, and what may follow each
 IN_KEY = 7  # inside a key of some classes: for each its table, and what may follow it; and a walk over declared keys
 INFO_SIZE = 5
 WAY, TIDY, ROOM, LACK, EXIT = range(5)  # of STRING, REST and NAMED; ROOM: characters that still fit, -1 any; LACK: that must still come
@@ -101,6 +108,35 @@ def classify_value(nodes, rows, table, values, header, node, info):
     return np.int32(DONE)
 
 
+@kernel(i4(P, P, P, P, P, P, i4, P))
+def classify_position(nodes, buckets, rows, table, values, header, node, info):
+    """`classify` for a place in a context-free grammar: tables are worth their making where some leaf takes many tokens."""
+    value = nodes[node * NODE + A]
+    if values[value] < 0:
+        return ask(header, NEED_VALUE, value, 0)
+    at = values[value]
+    alternatives, first = table[at + P_ALTERNATIVES], at + P_LIST
+    wide = False
+    at = first
+    for _ in range(alternatives):
+        if rows[table[at] * ROW + FLAGS] & F_EXPANDED == 0:
+            return ask(header, NEED_ROW, table[at], 0)
+        wide |= rows[table[at] * ROW + FLAGS] & F_LOOPS != 0
+        at += 2 + table[at + 1]
+    if not wide:
+        return np.int32(DONE)
+    at = first
+    for _ in range(alternatives):
+        if header[H_NODES] + NODE_MARGIN > header[H_NODE_CAPACITY]:
+            return np.int32(GROW)
+        leaf = begin_alternative(nodes, buckets, table, header, at, nodes[node * NODE + PARENT])
+        if leaf < 0:
+            return leaf
+        at += 2 + table[at + 1]
+    info[WAY] = AT_POSITION
+    return np.int32(DONE)
+
+
 @kernel(i4(P, P, P, P, P, P, P, i4, P))
 def classify(nodes, buckets, rows, table, values, frames, header, node, info):
     """Says how the mask of a node is made, in `info`; answers DONE or a code to serve."""
@@ -114,6 +150,8 @@ def classify(nodes, buckets, rows, table, values, frames, header, node, info):
         return np.int32(DONE)
     if kind == VALUE:
         return classify_value(nodes, rows, table, values, header, node, info)
+    if kind == POSITION:
+        return classify_position(nodes, buckets, rows, table, values, header, node, info)
     if kind not in (LEAF, COUNTED, KEY, NAME):
         return np.int32(DONE)
     row = nodes[node * NODE + C] if kind == NAME else nodes[node * NODE + A]

@@ -11,12 +11,14 @@ from numba import types
 from ...grammar.kernel_cache import kernel
 from ...grammar.kernels.keys import end_key
 from ...grammar.kernels.memory import LONGS, MEMORY, P, addresses, ask, at_address, bytes_at, i4, longs_at, pointer
+from ...grammar.kernels.places import begin_alternative
 from ...grammar.kernels.step import MAY_END as ENDS_FOUND
 from ...grammar.kernels.step import look_ahead
-from ...grammar.machine_layout import CLASS_BASE, F_TIDY, FLAGS, NIL, NODE, OFF, PARENT, ROW, A, B
+from ...grammar.machine_layout import CLASS_BASE, F_LOOPS, F_TIDY, FLAGS, NIL, NODE, OFF, P_ALTERNATIVES, P_LIST, PARENT, ROW, A, B
 from .book import closing_slot, leaf_slot
 from .classify import (
     ARRAY,
+    AT_POSITION,
     AT_VALUE,
     BEGINS,
     CLASSES,
@@ -239,6 +241,26 @@ def push_beginnings(kit, tasks, status, header, node, begins):
     return np.int32(0)
 
 
+@kernel(i4(P, P, P, P, P, P, LONGS, P, P, i4))
+def push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, status, node):
+    """Leaves tasks for the tokens at a place in a context-free grammar. Answers 0, or a code."""
+    at = values[nodes[node * NODE + A]]
+    alternatives = table[at + P_ALTERNATIVES]
+    at += P_LIST
+    code = np.int32(0)
+    for _ in range(alternatives):
+        row = table[at]
+        leaf = begin_alternative(nodes, buckets, table, header, np.int32(at), nodes[node * NODE + PARENT])
+        if rows[row * ROW + FLAGS] & F_LOOPS:
+            code = push_task(tasks, status, header, np.int32(LEAF), row, nodes[leaf * NODE + PARENT], WHOLE, leaf)
+        else:
+            code = push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), leaf)
+        if code < 0:
+            return code
+        at += 2 + table[at + 1]
+    return code
+
+
 @kernel(types.boolean(P, P, i4))
 def was_visited(seen, status, node):
     k = 0
@@ -260,7 +282,7 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
     way = info[WAY]
     if recorded and way in (STRING, NAMED):
         way = np.int32(REST)
-    elif recorded and way in (IN_LEAF, IN_KEY, AT_VALUE):
+    elif recorded and way in (IN_LEAF, IN_KEY, AT_VALUE, AT_POSITION):
         way = np.int32(WALK)
     base = np.int64(0)
     done = np.int32(1)
@@ -288,6 +310,8 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
         add_base(kit, status, base)
         trie = longs_at(kit[CLOSING + info[TIDY]])
         return push_task(tasks, status, header, np.int32(READ), CLOSING + info[TIDY], 0, np.int32(trie[TRIE_LENGTH]), node)
+    if way == AT_POSITION:
+        return push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, status, node)
     if way == IN_KEY:
         return push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, info, node)
     if way == IN_LEAF and info[ENDS]:

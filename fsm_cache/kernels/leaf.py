@@ -8,19 +8,23 @@ from numba import types
 from ...grammar.kernel_cache import kernel
 from ...grammar.kernels.memory import MEMORY, P, addresses, ask, at_address, i4, i4_1
 from ...grammar.machine_layout import (
+    AHEAD,
     F_ACCEPT,
     F_BOUNDARY,
+    F_EVEN,
     F_EXPANDED,
     F_KEY_END,
     F_LOOPS,
     F_OTHERS,
     F_RUN,
+    F_RUN_ENDS,
     F_TEXT_LOOP,
     FINAL_ROW,
     FLAGS,
     KEY_CLASSES,
     KEY_TAILS,
     LOOP,
+    NEED_AHEAD,
     NEED_ROW,
     OTHER,
     OUTCOME,
@@ -35,14 +39,14 @@ SHORTS_1 = types.Array(types.int16, 1, "C")
 TRIE = types.Array(types.int64, 1, "C")
 
 
-@kernel(types.boolean(P, i4, P, types.int64))
-def row_takes_whole(rows, row, subtrees, i):
-    """Whether everything below trie node `i` leads from `row` back to itself, or is part of a run that begins there."""
+@kernel(types.boolean(P, i4, P, types.int64, types.int64))
+def run_takes_whole(rows, row, subtrees, i, past):
+    """Whether everything below trie node `i` leads from `row` back to itself, or is in a run that began `past` bytes before at `row`."""
     flags = rows[row * ROW + FLAGS]
     if flags & F_LOOPS == 0:
         return False
     at = i * SUBTREE
-    if flags & F_RUN and subtrees[at + HEIGHT] > rows[row * ROW + RUN]:
+    if flags & F_RUN and subtrees[at + HEIGHT] > rows[row * ROW + RUN] - past:
         return False
     wide = subtrees[at + WIDE]
     if wide == BROKEN or (wide == TEXT and flags & F_TEXT_LOOP == 0):
@@ -51,6 +55,12 @@ def row_takes_whole(rows, row, subtrees, i):
     for w in range(4):
         outside |= subtrees[at + ASCII + w] & ~rows[row * ROW + LOOP + w]
     return outside == 0
+
+
+@kernel(types.boolean(P, i4, P, types.int64))
+def row_takes_whole(rows, row, subtrees, i):
+    """Whether everything below trie node `i` leads from `row` back to itself, or is part of a run that begins there."""
+    return run_takes_whole(rows, row, subtrees, i, 0)
 
 
 LAZY = -1  # in the path of `scan_leaf`: a row within a run, not made
@@ -62,13 +72,48 @@ def has_byte(rows, row, column, byte):
     return byte < 128 and (rows[row * ROW + column + (byte >> 5)] >> (byte & 31)) & 1 != 0
 
 
-@kernel(i4(P, P, i4_1, i4))
-def make_path(rows, header, path, depth):
-    """Replaces the LAZY rows of a path down to `depth`, whose bytes stand in its second half. Answers 0 or a code to serve."""
+@kernel(types.boolean(types.int64))
+def continues(byte):
+    """Whether a byte of UTF-8 goes on with a character."""
+    return 0x80 <= byte < 0xC0
+
+
+@kernel(types.boolean(i4_1, types.int64, types.int64))
+def ends_character(path, depth, byte):
+    """Whether a byte at a depth of well-formed text is the last one of its character."""
+    if byte < 0x80:
+        return True
+    half = path.shape[0] // 2
+    left = np.int64(0)
+    while continues(byte):
+        left += 1
+        byte = path[half + depth - left]
+    return left == (1 if byte < 0xE0 else 2 if byte < 0xF0 else 3)
+
+
+@kernel(i4(P, P, i4_1, i4, i4))
+def make_path(rows, header, path, depth, byte):
+    """Replaces the LAZY row of a path at `depth`, where `byte` comes next; the bytes before stand in its second half. Answers 0 or a code
+    to serve."""
     half = path.shape[0] // 2
     d = depth
     while path[d] == LAZY:
         d -= 1
+    row = path[d]
+    if d < depth and rows[row * ROW + FLAGS] & F_EVEN:
+        end = depth  # of the whole characters
+        while continues(byte):
+            end -= 1
+            byte = path[half + end]
+        count = 0
+        for k in range(d, end):
+            count += not continues(path[half + k])
+        if count > 0:
+            line = rows[row * ROW + AHEAD]
+            if line == 0 or rows[line * ROW + count] < 0:
+                return ask(header, NEED_AHEAD, row, np.int32(count))
+            d = end
+            path[d] = rows[line * ROW + count]
     while d < depth:
         if rows[path[d] * ROW + FLAGS] & F_EXPANDED == 0:
             return ask(header, NEED_ROW, path[d], 0)
@@ -108,28 +153,36 @@ def scan_leaf(memory, trie, outcome, path, found, exits, enders, status):
         if rows[before * ROW + FLAGS] & F_EXPANDED == 0:
             code = ask(header, NEED_ROW, before, 0)
             break
-        if anchor == depth and row_takes_whole(rows, before, subtrees, i):
+        past = depth - anchor
+        inner = i + 1 < tree[at + END]
+        if run_takes_whole(rows, before, subtrees, i, past):
             for k in range(subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]):
                 found[count] = order[k]
                 count += 1
             i = np.int64(tree[at + END])
             continue
-        if rows[before * ROW + FLAGS] & F_OTHERS:
-            within = depth - anchor < rows[before * ROW + RUN]
-            if within and has_byte(rows, before, LOOP, byte):
+        flags = rows[before * ROW + FLAGS]
+        if flags & F_OTHERS:
+            within = past < rows[before * ROW + RUN]
+            text = flags & F_TEXT_LOOP != 0
+            if within and (has_byte(rows, before, LOOP, byte) or (byte >= 0x80 and text and subtrees[i * SUBTREE + WIDE] != BROKEN)):
                 token = tree[at + TOKEN]
                 while token >= 0:
                     found[count] = token
                     count += 1
                     token = same[token]
-                path[depth + 1] = LAZY
                 path[half + depth] = byte
+                if flags & F_RUN_ENDS and inner and ends_character(path, depth, byte):
+                    exits[ends] = np.int32(i)
+                    ends += 1
+                path[depth + 1] = LAZY
                 i += 1
                 continue
-            if within and not has_byte(rows, before, OTHER, byte):
+            if within and past > 0 and not has_byte(rows, before, OTHER, byte) and not (byte >= 0x80 and text):
                 i = np.int64(tree[at + END])
                 continue
-            code = make_path(rows, header, path, np.int32(depth))
+        if past > 0:
+            code = make_path(rows, header, path, np.int32(depth), byte)
             if code != 0:
                 break
             before = path[depth]
@@ -140,7 +193,6 @@ def scan_leaf(memory, trie, outcome, path, found, exits, enders, status):
             continue
         if outcome >= 0 and not closes and rows[target * ROW + KEY_TAILS] > 0:
             status[SCAN_BOUNDED] = 1
-        inner = i + 1 < tree[at + END]
         if target != FINAL_ROW and inner and rows[target * ROW + FLAGS] & F_EXPANDED == 0:
             code = ask(header, NEED_ROW, target, 0)
             break

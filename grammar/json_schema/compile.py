@@ -204,7 +204,7 @@ class SchemaCompiler:
     def _starts_of_objects(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...], *, sole: bool) -> list[int]:
         frames: list[int] = []
         for shape in shapes:
-            if sole or self._has_value(objects=shape):
+            if sole or self.has_value(objects=shape):
                 one = self._object(shape, rivals)
                 if one.differs(rivals):
                     frames.append(one.start(rivals))
@@ -213,7 +213,7 @@ class SchemaCompiler:
     def _starts_of_arrays(self, shapes: Sequence[ArrayShape], rivals: tuple[Value, ...], *, sole: bool) -> list[int]:
         frames: list[int] = []
         for shape in shapes:
-            if sole or self._has_value(arrays=shape):
+            if sole or self.has_value(arrays=shape):
                 one = self.array_frames(shape, by_value=bool(rivals))
                 if one.differs(rivals):
                     frames.append(~one.start(rivals) if one.kind.is_recorded else one.start(rivals))
@@ -223,7 +223,8 @@ class SchemaCompiler:
         line = self.machine.row_targets(row)[0x21:0x7F].tolist()
         targets.update([(byte, target) for byte, target in enumerate(line, 0x21) if target != DEAD])
 
-    def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
+    def has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
+        """Whether some finite value has a shape."""
         needs = (
             object_needs(self.expander, objects)
             if objects is not None
@@ -268,7 +269,7 @@ class SchemaCompiler:
 
     def _numbers_row(self, numbers: Numbers) -> int:
         key = (numbers, self._any_order)
-        return self.machine.shared_row(key, lambda: self._number_automaton(numbers), json=False)
+        return self.machine.shared_row(key, lambda: self.number_automaton(numbers), json=False)
 
     @cached_property
     def _nonzero_row(self) -> int:
@@ -277,7 +278,8 @@ class SchemaCompiler:
     def _has_negatives(self, numbers: NumberSet) -> bool:
         return not (numbers & NumberSet.range(maximum=-1)).is_empty(self.expander.limits)
 
-    def _number_automaton(self, numbers: Numbers) -> CharAutomaton:
+    def number_automaton(self, numbers: Numbers) -> CharAutomaton:
+        """How numbers are spelt."""
         limits = self.expander.limits
         integers = numbers.plain & NumberSet.integers()
         if numbers.plain == numbers.other:

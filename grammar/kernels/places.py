@@ -29,6 +29,25 @@ from .nodes import list_members, make_node
 from .unions import MAX_MEMBERS, OUT_SIZE, push
 
 
+@kernel(i4(P, P, P, P, i4, i4))
+def after_alternative(nodes, buckets, table, header, at, parent):
+    """What comes after the terminal of an alternative of a position, which stands at `at` in the table. Answers a node, or a code."""
+    pushes = table[at + 1]
+    for k in range(pushes):
+        parent = push(nodes, buckets, header, table[at + 1 + pushes - k], parent)
+        if parent < 0:
+            return parent
+    return parent
+
+
+@kernel(i4(P, P, P, P, i4, i4))
+def begin_alternative(nodes, buckets, table, header, at, parent):
+    """The terminal of an alternative of a position as a node, nothing of it read yet, and then what comes after it. Answers a node, or a
+    code."""
+    after = after_alternative(nodes, buckets, table, header, at, parent)
+    return after if after < 0 else make_node(nodes, buckets, header, LEAF, table[at], 0, 0, after, 1)
+
+
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4))
 def step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count):
     """First byte after a place in a context-free grammar. Answers the count, or a code."""
@@ -38,21 +57,18 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
     at += P_LIST
     for _ in range(alternatives):
         row = table[at]
-        pushes = table[at + 1]
         if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
             return ask(header, NEED_ROW, row, 0)
         target = rows[row * ROW + byte]
         if target >= 0:
-            inner = parent
-            for k in range(pushes):
-                inner = push(nodes, buckets, header, table[at + 1 + pushes - k], inner)
-                if inner < 0:
-                    return inner
+            inner = after_alternative(nodes, buckets, table, header, np.int32(at), parent)
+            if inner < 0:
+                return inner
             out[count] = inner if target == FINAL_ROW else make_node(nodes, buckets, header, LEAF, target, 0, 0, inner, 1)
             count += 1
             if count + 4 > MAX_MEMBERS:
                 return ask(header, 0, 0, 0)
-        at += 2 + pushes
+        at += 2 + table[at + 1]
     return count
 
 

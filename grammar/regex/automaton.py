@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 
-from ..languages import MAX_CODE_POINT, Edge, Run
+from ..languages import Edge, Run
 from ..limits import Limits
 from .budget import Budget
 from .charset import CharSet
 from .counting import count_strings, tail_length_bits
 from .derivative import locate, row
 from .emptiness import is_live
-from .nodes import ANYTHING, EMPTY, KIND_ALT, KIND_AND, KIND_CAT, KIND_CHARS, KIND_NOT, KIND_REP, KIND_STATE, Node
+from .nodes import ANYTHING, EMPTY, Node
+from .runs import ahead, run_of
 from .shortest import shortest
 
 
@@ -84,20 +85,11 @@ class RegexAutomaton:
         return edges[index][2]
 
     def run(self, q: int) -> Run | None:
-        if self._nodes[q].kind == KIND_STATE:
-            recognizer, state = self._nodes[q].state
-            return recognizer.run(state)
-        node, longest = _within(self._nodes[q])
-        runs: list[tuple[int, CharSet]] = []
-        for way in node.items if node.kind == KIND_ALT else (node,):
-            head, rest = (way.items[0], way.items[1].min_len) if way.kind == KIND_CAT else (way, 0)
-            most = min(MAX_CODE_POINT if head.hi is None else head.hi, longest - rest)
-            if way.positive and head.kind == KIND_REP and head.lo <= most:
-                runs.extend([(most, body.chars) for body in _single(head.items[0])])
-        if not runs:
-            return None
-        count, chars = max(runs, key=lambda found: found[0] * found[1].size)
-        return Run(chars.ranges, count if count < MAX_CODE_POINT else None)
+        return run_of(self._nodes[q], self._budget)
+
+    def ahead(self, q: int, count: int) -> int:
+        """The state after any `count` characters of the even run at `q`."""
+        return self._number(ahead(self._nodes[q], count, self._budget))
 
     def tail_count(self, q: int, cap: int) -> int | None:
         return count_strings(self._nodes[q], cap, self._budget)
@@ -125,18 +117,3 @@ class RegexAutomaton:
                 self._lows.append(None)
                 self._numbers[node.uid] = number
             return number
-
-
-def _within(node: Node) -> tuple[Node, int]:
-    """A node that has what `node` has of texts up to some length, and that length: shorter than what a complement takes away."""
-    if node.kind == KIND_AND:
-        wholes = [item for item in node.items if item.kind != KIND_NOT]
-        removed = [item.items[0] for item in node.items if item.kind == KIND_NOT]
-        if len(wholes) == 1 and not any(item.located for item in removed):
-            return wholes[0], min(item.min_len for item in removed) - 1
-    return node, MAX_CODE_POINT
-
-
-def _single(body: Node) -> list[Node]:
-    """The parts of the body of a repetition that are one character."""
-    return [part for part in (body.items if body.kind == KIND_ALT else (body,)) if part.kind == KIND_CHARS]

@@ -10,13 +10,14 @@ from .. import json_text
 from ..errors import GrammarError, LimitError
 from ..grammar import Compiled, Grammar
 from ..limits import Limits
+from .bare_values import BARE_STYLES
 from .compile import compile_tree
 from .compiled import CompiledTag
 from .parameters import with_parameters
 from .parser import StructuralParser, Vocabulary
 from .parts import Parts
 from .reader import read_tree
-from .spec import AnyToken, Node, Tag, tokens_of, walk
+from .spec import AnyToken, JsonSchema, Node, Tag, tokens_of, walk
 from .symbols import SymbolTable
 from .writer import to_json
 
@@ -71,7 +72,8 @@ class TagGrammar(Grammar):
 
 
 def _depends_on_tokens(node: Node) -> bool:
-    return isinstance(node, AnyToken) or next(tokens_of(node), None) is not None
+    is_bare = isinstance(node, JsonSchema) and node.style in BARE_STYLES
+    return is_bare or isinstance(node, AnyToken) or next(tokens_of(node), None) is not None
 
 
 def _load(spec: Any, limits: Limits) -> tuple[str, Any]:

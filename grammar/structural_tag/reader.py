@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import GrammarError, LimitError
+from .bare_values import BARE_STYLES
 from .fields import Fields
 from .parameter_styles import STYLES
 from .pointers import child
@@ -110,7 +111,7 @@ def _regex(fields: Fields) -> Node:
 
 
 def _json_schema(fields: Fields) -> Node:
-    return _json_schema_of(fields, fields.choice("style", ("json", *STYLES)))
+    return _json_schema_of(fields, fields.choice("style", ("json", *STYLES, *BARE_STYLES)))
 
 
 def _qwen_xml_parameter(fields: Fields) -> Node:

@@ -184,3 +184,21 @@ def test_a_leaf_may_end_inside_more_bytes_than_there_are_tokens() -> None:
     vocab = Vocabulary([*long, b"-", None], eos_token_ids=[9])
     cursor = compile_grammar(Grammar.regex("([^-][^-])*[^-]?"), vocab).cursor()
     assert mask_of(cursor) == {*range(8), 9}
+
+
+@pytest.mark.parametrize("pattern", ["[^}]{0,1}", "[^}]{0,3}", "[^}]{1,4}-", "[^}]{2,4}", '"([^"]|""){0,3}"', "(?![^@]{5})[^.@]+(\\.[^.@]+)*"])
+def test_tokens_of_counted_characters_of_several_bytes(pattern: str) -> None:
+    words = ["日", "日本", "a日b", "ab日", "aa", "aaaaa", "日本日", "a日本", "日本日本", "a-", "日-x", '"a""b"', '""', '"日""', "a.b", "a.日.b", "a..b"]
+    broken = [b"\xe6", b"\xe6\x97", b"a\xe6\x97", b"\x97", b"\xa5a", b"\xe6a", "日".encode() + b"\xe6\x9c", "日".encode() + b"\x9c"]
+    tokens = [*(word.encode() for word in words), *broken, None]
+    vocab = Vocabulary(tokens, eos_token_ids=[len(tokens) - 1])
+    fsm = compile_grammar(Grammar.regex(pattern, "python"), vocab)
+    for seed in range(6):
+        cursor, rng = fsm.cursor(), random.Random(seed)
+        for _ in range(4):
+            mask = mask_of(cursor)
+            assert mask == brute_force(cursor)
+            allowed = sorted(mask - {len(tokens) - 1})
+            if not allowed:
+                break
+            cursor.advance(rng.choice(allowed))

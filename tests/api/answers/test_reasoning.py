@@ -183,6 +183,19 @@ def test_what_a_prompt_says_of_the_thought(prompt: str, expected: Thought | None
     assert thought_after(prompt, THINK, None) == expected
 
 
+def test_thoughts_set_off_by_a_token_and_a_text():
+    used = AnswerForms(FORMATS["gemma4"], _vocabulary(**{"<|channel>": 1, "<channel|>": 2})).form(
+        Asked(constraint=SCHEMA), Thought(format=REASONING_FORMATS["gemma4"], is_open=False)
+    )
+    assert used.needs_tokens and used.constraint is not None and used.make_reader is not None
+    tokens = [1, *(3 + byte for byte in b"thought\nHm <channel|>."), 2, *(3 + byte for byte in b'{"a": 1}')]
+    cursor = compile_grammar(used.constraint.grammar, _vocabulary(**{"<|channel>": 1, "<channel|>": 2})).cursor()
+    assert all(map(cursor.advance, tokens)) and cursor.accepting
+    reader = used.make_reader()
+    deltas = [delta for token in tokens for delta in reader.feed("", [token])]
+    assert said(Answer.of([*deltas, *reader.finish()])) == ("Hm <channel|>.", '{"a": 1}', [])
+
+
 @pytest.mark.parametrize(
     ("name", "source", "expected"),
     [
@@ -192,6 +205,8 @@ def test_what_a_prompt_says_of_the_thought(prompt: str, expected: Thought | None
         (None, None, None),
         ("none", "<think></think>", None),
         ("deepseek_r1", "", THINK),
+        ("minimax_m2", "", THINK),
+        (None, "{{ '<|channel>thought' }} <channel|>", REASONING_FORMATS["gemma4"]),
     ],
 )
 def test_the_format_of_a_template(name: str | None, source: str | None, expected: Any):

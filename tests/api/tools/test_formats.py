@@ -21,7 +21,8 @@ from formcast.api.tools.format import FramedFormat
 from formcast.api.tools.formats import FORMATS, format_named, format_of_template
 from formcast.api.tools.names import ALIASES, FORMAT_NAMES
 from formcast.api.tools.tool import Tool, ToolChoice, ToolError
-from formcast.grammar.structural_tag import to_json
+from formcast.grammar.structural_tag import JsonSchema, to_json
+from formcast.grammar.structural_tag.bare_values import BARE_STYLES
 from formcast.grammar.structural_tag.reader import read_tree
 from formcast.grammar.structural_tag.spec import tokens_of, walk
 
@@ -305,7 +306,8 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
 
 def _tokens_of(tool_format: Any) -> list[str]:
     tree = tool_format.tree(TOOLS, REQUIRED)
-    return [str(token.token) for node in walk(tree) for token in tokens_of(node)]
+    quotes = [BARE_STYLES[node.style].quote for node in walk(tree) if isinstance(node, JsonSchema) and node.style in BARE_STYLES]
+    return [str(token.token) for token in (*quotes, *(token for node in walk(tree) for token in tokens_of(node)))]
 
 
 def read_tokens(reader: AnswerReader, tokens: list[int], spelled: list[bytes], size: int) -> list[tuple[str, Any]]:
@@ -376,6 +378,8 @@ def test_tools_that_cannot_be_served(make: Any, field: str):
         ("{{ tools }} <|message_sep|>\n\nfunction call<|role_sep|>\n", "gigachat3"),
         ("{{ tools }} <|function_call|>", "gigachat31"),
         ("{{ tools }} <|tools_prefix|>[", "apertus"),
+        ("{{ tools }} <|tool_call>call:{{ name }}", "gemma4"),
+        ("{{ tools }} <start_function_call>call:{{ name }}", "functiongemma"),
         ("<|START_RESPONSE|> {{ tools }} <|START_ACTION|>", "cohere_command3"),
         ("<|START_TEXT|> {{ tools }} <|START_ACTION|>", "cohere_command4"),
         ("<|start|>assistant<|channel|>analysis<|message|>", "harmony"),

@@ -358,6 +358,13 @@ def test_generate_does_not_read_bytes_that_are_no_text():
     assert "UTF-8" in done.stderr
 
 
+@pytest.mark.parametrize("data", [b"", b"\n"])
+def test_a_stdin_without_a_prompt_is_refused(data: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(["generate", "m"]) == 2
+    assert "a prompt is needed" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_generate_reads_stdin_and_obeys_a_shipped_schema(model: str):
     schema = schema_source.read_schema("formcast:contact")

@@ -63,6 +63,7 @@ class SymbolTable:
         self.knows_vocabulary = special_tokens is not None
         self._lenient = lenient
         self.uses_tokens = False
+        self._made: dict[tuple[Piece, ...], Symbols] = {}
 
     def of(self, boundary: Boundary) -> Symbols:
         """The symbols of a boundary.
@@ -70,7 +71,12 @@ class SymbolTable:
         Raises:
             GrammarError: an id that is no special token.
         """
-        return tuple(symbol for piece in pieces(boundary) for symbol in self._of(piece))
+        if not isinstance(boundary, tuple):
+            return self._of(boundary)
+        found = self._made.get(boundary)
+        if found is None:
+            found = self._made[boundary] = tuple(symbol for piece in boundary for symbol in self._of(piece))
+        return found
 
     def _of(self, piece: Piece) -> Symbols:
         if isinstance(piece, str):

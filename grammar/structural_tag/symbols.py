@@ -61,7 +61,7 @@ class SymbolTable:
         self._ids = special_tokens or {}
         self._names = {token_id: name for name, token_id in self._ids.items() if token_id is not None}
         self.knows_vocabulary = special_tokens is not None
-        self._lenient = lenient
+        self.is_lenient = lenient
         self.uses_tokens = False
         self._made: dict[tuple[Piece, ...], Symbols] = {}
 
@@ -89,7 +89,7 @@ class SymbolTable:
                 return ()
         else:
             token_id = piece.token
-            if token_id not in self._names and not self._lenient:
+            if token_id not in self._names and not self.is_lenient:
                 what = f"{token_id} is no special token of the vocabulary" if self.knows_vocabulary else "a token id needs a vocabulary"
                 raise GrammarError(what, pointer=piece.pointer)
         self.uses_tokens = True

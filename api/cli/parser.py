@@ -7,7 +7,10 @@ import json
 from typing import Any, NoReturn
 
 from ... import __version__
+from ..answers.names import ALIASES as REASONING_ALIASES
+from ..answers.names import REASONING_NAMES
 from ..tools.names import ALIASES, FORMAT_NAMES
+from .bench_peers import PeerCommand
 
 _CONSTRAINT_EXAMPLES = """\
 examples:
@@ -171,6 +174,9 @@ def _bench(commands: Any) -> None:
     throughput.add_argument("--max-tokens", type=_positive, default=128, metavar="N", help="tokens an answer (%(default)s)")
     throughput.add_argument("--json-schema", metavar="SCHEMA", help="of the constrained runs (a list of records)")
     throughput.add_argument("--repeats", type=_positive, default=1, metavar="N", help="runs of each; the best counts (%(default)s)")
+    throughput.add_argument(
+        "--peer", type=_peer, action="append", default=[], metavar="NAME=COMMAND", help="measure another engine too (see bench/README.md)"
+    )
     throughput.add_argument("--output", metavar="FILE", help="write the figures as JSON there too")
     _add_engine(throughput)
     mask = kinds.add_parser("mask", help="time and soundness of token masks, beside other engines")
@@ -262,8 +268,9 @@ def _add_thinking(parser: argparse.ArgumentParser) -> None:
 def _add_reasoning_parser(parser: Any) -> None:
     parser.add_argument(
         "--reasoning-parser",
-        choices=("qwen3", "deepseek_r1", "deepseek_v3", "glm45", "mistral", "seed_oss", "none"),
-        help="how the model sets its thoughts off (what its chat template uses)",
+        choices=(*REASONING_NAMES, *REASONING_ALIASES, "none"),
+        metavar="NAME",
+        help="how the model sets its thoughts off, such as qwen3 or openai_gptoss; none if it does not think (what its chat template uses)",
     )
 
 
@@ -294,6 +301,13 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
     return value
+
+
+def _peer(text: str) -> PeerCommand:
+    try:
+        return PeerCommand.of_flag(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _not_negative(text: str) -> int:

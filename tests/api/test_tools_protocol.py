@@ -129,7 +129,8 @@ def test_results_of_functions():
         {"role": "function", "name": "stop", "content": "done"},
     ]
     assert client(runtime).post(CHAT, json=OLDER | {"messages": talk}).status_code == 200
-    seen = runtime.model.chat_template.seen[-1]["messages"]  # pyright: ignore[reportAttributeAccessIssue]
+    template: Any = runtime.model.chat_template
+    seen = template.seen[-1]["messages"]
     call = {"id": "call_1", "type": "function", "function": {"name": "stop", "arguments": {}}}
     assert seen[1]["tool_calls"] == [call]
     assert seen[2] == {"role": "tool", "content": "done", "name": "stop", "tool_call_id": "call_1"}

@@ -266,6 +266,22 @@ def test_a_beam_that_cannot_be_computed_ends_its_search_only(broken, overlap, ca
     assert len(done["good"].token_ids) == 9 and engine._sources == {}
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_forbidden_token_without_a_number_is_an_error_too(value):
+    """Scores are those among all tokens, so one that no mask would look at counts."""
+
+    class Broken(Poisoned):
+        def forward(self, input_ids, logits_to_keep, **options):
+            output = super().forward(input_ids, logits_to_keep, **options)
+            output.logits[0, input_ids[0, logits_to_keep] == ord("b"), 7] = value
+            return output
+
+    engine = tiny_core(model=FakeModel(module=Broken()))
+    done = drain(engine, [search("bad", b"x", Script((frozenset(b"ab"),) * 6)), search("good", b"x", Script((frozenset(b"ac"),) * 3))])
+    assert isinstance(done["bad"].last.error, GenerationError) and "not numbers" in str(done["bad"].last.error)
+    assert len(done["good"].last.beams) == 4
+
+
 def test_a_budget_that_ends_on_the_way_is_an_error():
     error = LimitError("too many states")
     script = Script((frozenset(b"ab"),) * 6, error_at=3, error=error)

@@ -137,22 +137,38 @@ class Machine(RecordedText):
         self._own.append(lowering)
         return lowering
 
-    def shared_row(self, key: Hashable, make: Callable[[], CharAutomaton], *, json: bool, tidy: bool = False, is_key: bool = False) -> int:
+    def shared_row(
+        self,
+        key: Hashable,
+        make: Callable[[], CharAutomaton],
+        *,
+        json: bool,
+        tidy: bool = False,
+        is_key: bool = False,
+        counted: bool = False,
+    ) -> int:
         """Start row of a leaf that grammars share, held from now on; see `shared_leaf`."""
-        return self._hold(self.shared_leaf(key, make, json=json, tidy=tidy, is_key=is_key))
+        return self._hold(self.shared_leaf(key, make, json=json, tidy=tidy, is_key=is_key, counted=counted))
 
     def shared_leaf(
-        self, key: Hashable, make: Callable[[], CharAutomaton], *, json: bool, tidy: bool = False, is_key: bool = False
+        self,
+        key: Hashable,
+        make: Callable[[], CharAutomaton],
+        *,
+        json: bool,
+        tidy: bool = False,
+        is_key: bool = False,
+        counted: bool = False,
     ) -> Leaf:
         """A leaf that grammars share: `key` says which one, `make` makes its automaton (a key automaton if `is_key`) if none has it
-        yet."""
+        yet. Its strings may be `counted`."""
 
         def lower() -> Lowering:
             automaton = make()
             keys = automaton if is_key and isinstance(automaton, KeyAutomaton) else None
-            return Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits)
+            return Lowering(automaton, json=json, tidy=tidy, keys=keys, counted=counted, limits=self.limits)
 
-        return shared_leaf((key, json, tidy, self.limits), lower)
+        return shared_leaf((key, json, tidy, counted, self.limits), lower)
 
     def hold(self, leaf: Lowering) -> None:
         """Keeps rows that this grammar can reach."""
@@ -371,8 +387,8 @@ class Machine(RecordedText):
             return
         counted = -1
         if parts.counted is not None:
-            low, high = parts.counted
-            counted = self._append([low, -1 if high is None else high])
+            low, high, first = parts.counted
+            counted = self._append([low, -1 if high is None else high, first])
         row, string, raw, unlike = (
             -1 if x is None else x for x in (parts.scalar_row, parts.distinct_string, parts.distinct_raw, parts.unlike)
         )

@@ -10,7 +10,7 @@ from typing import Any
 from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton
 from ..leaves import Leaf, ScalarStart, WordRows
-from ..lowering import ANY_STRING_LEAF
+from ..lowering import ANY_STRING_LEAF, GENERIC_STRING_ROW
 from ..machine import Machine
 from ..machine_parts import ValueParts
 from ..regex import Language
@@ -156,7 +156,7 @@ class SchemaCompiler:
         expander = self.expander
         shapes = expander.expand(node)
         words, numbers, string, is_nonzero = shapes.literals, shapes.number, shapes.string, False
-        counted: tuple[int, int | None] | None = None
+        counted: tuple[int, int | None, int] | None = None
         distinct_string = texts = None
         if unlike:
             words = words - {value.kind for value in unlike}
@@ -167,7 +167,11 @@ class SchemaCompiler:
                 distinct_string, texts = self._distinct_string_row(string, tidy=tidy), self.machine.text_list(strings)
                 string = NO_STRING
         if string.language is None and not string.is_all:
-            counted, string = (string.low, string.high), NO_STRING
+            counted, string = (string.low, string.high, GENERIC_STRING_ROW), NO_STRING
+        elif string.high is not None and expander.has_string(string):
+            longer = string.without_high()
+            if longer is not None:
+                counted, string = (0, string.high, self._counted_row(longer)), NO_STRING
         scalar = None
         if words or numbers is not NO_NUMBERS or string is not NO_STRING:
             said = words, numbers, string, is_nonzero, self._any_order
@@ -273,6 +277,11 @@ class SchemaCompiler:
         if words is not None and WordRows.are_simple(words):
             return WordRows(words)
         return self.machine.shared_leaf(language, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy)
+
+    def _counted_row(self, language: Language) -> int:
+        key = ("counted", language)
+        tidy = not self._any_order
+        return self.machine.shared_row(key, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy, counted=True)
 
     def _numbers_leaf(self, numbers: Numbers) -> Leaf:
         key = (numbers, self._any_order)

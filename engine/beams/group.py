@@ -74,7 +74,7 @@ class BeamRow:
             (token,) = outcome.tokens
             if token.status is not RowStatus.SAMPLED:
                 raise no_token(self.group.num_steps, token.status)
-            if any(math.isnan(logprob) for _, logprob in token.top):
+            if not token.top or any(math.isnan(logprob) for _, logprob in token.top):  # of a token that the mask keeps out
                 raise no_token(self.group.num_steps, RowStatus.NOT_A_NUMBER)
             self.candidates = [Candidate(*pair) for pair in token.top]
         except Exception as error:
@@ -114,7 +114,6 @@ class BeamGroup:
         self.num_cached = self.num_steps = self.num_generated = 0
         self.error: FormcastError | None = None
         self._table = table
-        self._end_ids = ends.token_ids
         self._search = BeamSearch(beams.beam_width, max_tokens=max_tokens, length_penalty=beams.length_penalty, end_ids=end_ids)
         self._rows = [BeamRow(self, request.request_id, None)]
         self._num_named = 0

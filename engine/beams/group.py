@@ -51,6 +51,11 @@ class BeamRow:
         """No drafts: beams look at all that may follow."""
         return ()
 
+    def note_scheduled(self, now: float) -> None:
+        """It takes part in a step that begins now."""
+        if self.group.scheduled_time is None:
+            self.group.scheduled_time = now
+
     def rows(self, drafts: Sequence[int]) -> list[SampleRow]:
         """How its candidates are found."""
         group = self.group
@@ -93,6 +98,7 @@ class BeamGroup:
     whatever order and however many steps of the engine these took.
 
     Attributes:
+        scheduled_time: when it first took part in a step, in seconds on the monotonic clock; None before.
         num_cached: prompt tokens that came from the prefix cache.
         num_steps: tokens that each beam has.
         num_generated: tokens of all answers, once there are some.
@@ -104,6 +110,7 @@ class BeamGroup:
     def __init__(self, request: Request, beams: BeamSearchParams, *, max_tokens: int, ends: EndTokens, table: TokenTable):
         end_ids = ends.token_ids if request.grammar is not None or not beams.ignore_eos else frozenset()
         self.request = request
+        self.scheduled_time: float | None = None
         self.num_cached = self.num_steps = self.num_generated = 0
         self.error: FormcastError | None = None
         self._table = table

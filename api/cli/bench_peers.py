@@ -128,12 +128,14 @@ def _unpacked(source: str) -> Iterator[str]:
     from transformers import PreTrainedModel
 
     from ...engine.models.loader import load_model
+    from ...engine.models.quiet import without_progress_bars
     from ...engine.models.store import ModelStore
 
     with tempfile.TemporaryDirectory(prefix="formcast-peers-") as folder:
         with terminal.status("unpacking the weights for peers"):
             model = load_model(ModelStore().resolve(source).path)
-            cast(PreTrainedModel, model.module).save_pretrained(folder)
+            with without_progress_bars():
+                cast(PreTrainedModel, model.module).save_pretrained(folder)
             model.tokenizer.save(str(Path(folder) / "tokenizer.json"))
             (Path(folder) / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "PreTrainedTokenizerFast"}))
         yield folder

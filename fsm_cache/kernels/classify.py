@@ -76,7 +76,7 @@ OBJECT, ARRAY, QUOTE, SPACE = 1, 2, 4, 8  # BEGINS: what else may begin
 DONE = 0
 
 
-@kernel(i4(P, P, P, P, P, i4, P))
+@kernel(i4(P, P, P, P, P, i4, P), apart=True)
 def classify_value(nodes, rows, table, values, header, node, info):
     """`classify` for the place before a value."""
     value = nodes[node * NODE + A]
@@ -138,7 +138,7 @@ def classify_position(nodes, buckets, rows, table, values, header, node, info):
     return np.int32(DONE)
 
 
-@kernel(i4(P, P, P, P, P, P, P, i4, P))
+@kernel(i4(P, P, P, P, P, P, P, i4, P), apart=True)
 def classify(nodes, buckets, rows, table, values, frames, header, node, info):
     """Says how the mask of a node is made, in `info`; answers DONE or a code to serve."""
     info[WAY] = WALK

@@ -133,7 +133,7 @@ from .tasks import (
 from .walk import DECLARED, walk
 
 
-@kernel(i4(LONGS, LONGS, P, P, P, P))
+@kernel(i4(LONGS, LONGS, P, P, P, P), apart=True)
 def add_string(kit, book, tasks, status, header, info):
     """The tokens inside any string. Answers 1 once they are added, 0 where other tasks come first, or a code."""
     tidy, room, lack, after = info[TIDY], info[ROOM], info[LACK], info[EXIT]
@@ -157,7 +157,7 @@ def add_string(kit, book, tasks, status, header, info):
     return np.int32(1)
 
 
-@kernel(types.void(LONGS, LONGS, P, i4, i4))
+@kernel(types.void(LONGS, LONGS, P, i4, i4), apart=True)
 def add_names(kit, book, status, tidy, after):
     """What may follow inside a key that is declared or any other, once the tokens that end a declared one are known."""
     strings = longs_at(kit[STRINGS + tidy])
@@ -178,7 +178,7 @@ def add_names(kit, book, status, tidy, after):
         dropped[order[k]] = 0
 
 
-@kernel(i4(LONGS, LONGS, P, P, P, i4, i4, i4, i4))
+@kernel(i4(LONGS, LONGS, P, P, P, i4, i4, i4, i4), apart=True)
 def add_leaf(kit, book, tasks, status, header, key, after, part, node):
     """Does a LEAF task, the top one, but for the walks that it leaves to others. Answers 0, or a code."""
     at = leaf_slot(book, key)
@@ -218,7 +218,7 @@ def add_leaf(kit, book, tasks, status, header, key, after, part, node):
     return np.int32(0)
 
 
-@kernel(i4(P, P, P, P, P, P, LONGS, P, P, P, i4))
+@kernel(i4(P, P, P, P, P, P, LONGS, P, P, P, i4), apart=True)
 def push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, info, node):
     """Leaves tasks for the tokens inside a key. Answers 0, or a code."""
     row, classes, parent = info[LEAF_ROW], info[CLASSES], nodes[node * NODE + PARENT]
@@ -246,7 +246,7 @@ def push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, in
     return code
 
 
-@kernel(i4(LONGS, P, P, P, i4, i4))
+@kernel(i4(LONGS, P, P, P, i4, i4), apart=True)
 def push_beginnings(kit, tasks, status, header, node, begins):
     """Walks of the tokens with which a value begins other than a scalar, or after whitespace. Answers 0, or a code."""
     first = at_address(longs_at(kit[MAIN])[TRIE_FIRST])
@@ -286,7 +286,7 @@ def was_visited(seen, status, node):
     return k < status[NUM_SEEN]
 
 
-@kernel(i4(P, P, P, P, P, P, P, LONGS, LONGS, P, P, i4, i4))
+@kernel(i4(P, P, P, P, P, P, P, LONGS, LONGS, P, P, i4, i4), apart=True)
 def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks, status, node, recorded):
     """Adds the tokens of a node, the top of the tasks, or leaves other tasks that add them. Answers 0, or a code."""
     seen, info = at_address(kit[SEEN]), at_address(kit[INFO])

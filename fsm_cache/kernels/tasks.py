@@ -76,7 +76,7 @@ def need(status, code, a, b):
     return code
 
 
-@kernel(i4(LONGS, LONGS, P, P, P, i4, i4))
+@kernel(i4(LONGS, LONGS, P, P, P, i4, i4), apart=True)
 def find_closing(kit, book, tasks, status, header, tidy, after):
     """Slot of the tokens that close a string and go on from `after`; -1 where tasks have to find them first, or a code below."""
     key = 2 * after + tidy
@@ -91,7 +91,7 @@ def find_closing(kit, book, tasks, status, header, tidy, after):
     return code if code < 0 else np.int32(-1)
 
 
-@kernel(i4(LONGS, LONGS, P, i4))
+@kernel(i4(LONGS, LONGS, P, i4), apart=True)
 def keep_closing(kit, book, status, key):
     """Moves the tokens found since status[MARK] into the book. Answers 0, or a code."""
     if status[DOUBTED]:
@@ -131,7 +131,7 @@ def add_base(kit, status, base):
     status[NUM_BASES] = number + 1
 
 
-@kernel(types.void(LONGS, P, i4, P, types.int64, i4, i4))
+@kernel(types.void(LONGS, P, i4, P, types.int64, i4, i4), apart=True)
 def add_fitting(kit, status, tidy, ids, number, low, high):
     """Adds those tokens that have low to high characters and are not dropped."""
     found, dropped = at_address(kit[FOUND]), bytes_at(kit[DROPPED_MARKS])
@@ -145,7 +145,7 @@ def add_fitting(kit, status, tidy, ids, number, low, high):
     status[COUNT] = count
 
 
-@kernel(types.void(LONGS, P, P, types.int64, P, types.int64))
+@kernel(types.void(LONGS, P, P, types.int64, P, types.int64), apart=True)
 def add_common(kit, status, ids, number, allowed, num_allowed):
     """Adds those of `ids` that are in `allowed`."""
     found, marks = at_address(kit[FOUND]), bytes_at(kit[DROPPED_MARKS])

@@ -47,7 +47,7 @@ from .nodes import first_of, make_node, rest_of
 from .unions import MAX_MEMBERS
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4), apart=True)
 def begin_value(nodes, buckets, rows, table, values, frames, transitions, header, value, byte, masking, parent, out, count):
     """Appends the states after the first byte of a value. Answers the new count, or a code."""
     at = values[value]

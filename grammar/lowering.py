@@ -9,7 +9,8 @@ surrogates have no spelling because they are in no edge.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -412,7 +413,7 @@ class Lowering:
                 found[target] = self._target(target)
             targets[lo : min(hi, 0x7F) + 1] = found[target]
         if edges and edges[-1][1] >= 0x80:
-            self._leads([edge for edge in edges if edge[1] >= 0x80]).write(targets)
+            self._leads(edges[bisect_left(edges, 0x80, key=_last) :]).write(targets)
         if not self._json:
             return flags | (F_ACCEPT if self._automaton.accepting(q) else 0)
         targets[:0x20] = DEAD
@@ -432,10 +433,13 @@ class Lowering:
                 flags |= F_PLAIN
         return flags
 
-    def _leads(self, wide: Iterable[Edge]) -> LeadRows:
+    def _leads(self, wide: Sequence[Edge]) -> LeadRows:
         """The rows behind lead bytes of UTF-8 that begin a character of `wide`."""
         numbers: dict[int, int] = {}
-        shape = lead_shape(tuple([(max(lo, 0x80), hi, numbers.setdefault(target, len(numbers))) for lo, hi, target in wide]))
+        for _, _, target in wide:
+            numbers.setdefault(target, len(numbers))
+        lo, hi, target = wide[0]
+        shape = lead_shape(((max(lo, 0x80), hi, 0), *[(lo, hi, numbers[target]) for lo, hi, target in wide[1:]]))
         targets = tuple(numbers)
         leads = self._lead_rows.get((shape, targets))
         return self._new_leads(shape, targets) if leads is None else leads
@@ -479,7 +483,9 @@ class Lowering:
         edges = self._automaton.edges(q)
         if not self._tidy:
             return edges
-        return tuple((max(lo, a), min(hi, b), t) for lo, hi, t in edges for a, b in _TIDY_ESCAPES if lo <= b and a <= hi)
+        wide = bisect_left(edges, (_TIDY_ESCAPES[-1][0],))  # from there on all may be escaped
+        narrow = [(max(lo, a), min(hi, b), t) for lo, hi, t in edges[:wide] for a, b in _TIDY_ESCAPES if lo <= b and a <= hi]
+        return (*narrow, *edges[wide:])
 
     def _fill_escape(self, key: _Escape, targets: np.ndarray) -> None:
         edges = self._escapable(key.q)
@@ -529,6 +535,10 @@ class Lowering:
         else:
             shifted = tuple((a + 0xDC00, b + 0xDC00, t) for a, b, t in key.segments)
             targets[0x75] = self._row(_Hex(4, shifted, -1, 0))
+
+
+def _last(edge: Edge) -> int:
+    return edge[1]
 
 
 @lru_cache(maxsize=256)

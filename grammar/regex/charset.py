@@ -10,6 +10,7 @@ import threading
 import weakref
 from bisect import bisect_right
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from ..languages import MAX_CODE_POINT
@@ -109,6 +110,23 @@ def partition(sets: tuple[CharSet, ...]) -> tuple[tuple[CharSet, int], ...]:
     return found
 
 
+def joined(sets: list[CharSet]) -> CharSet:
+    """The union of any number of sets."""
+    if len(sets) <= 2:
+        return sets[0] if len(sets) == 1 else sets[0] | sets[1]
+    key = tuple([one.uid for one in sets])
+    found = _joins.get(key)
+    if found is None:
+        found = _remember(_joins, key, CharSet.of([one for cell in sets for one in cell.ranges]))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def set_of(ranges: tuple[Range, ...]) -> CharSet:
+    """`CharSet.of` for ranges that come again."""
+    return CharSet.of(ranges)
+
+
 def _sweep(sets: tuple[CharSet, ...]) -> tuple[tuple[CharSet, int], ...]:
     toggles: dict[int, int] = {}
     for index, one in enumerate(sets):
@@ -176,6 +194,7 @@ _singles: dict[int, CharSet] = {}
 _unions: dict[tuple[int, int], CharSet] = {}
 _intersections: dict[tuple[int, int], CharSet] = {}
 _complements: dict[int, CharSet] = {}
+_joins: dict[tuple[int, ...], CharSet] = {}
 _partitions: dict[tuple[int, ...], tuple[tuple[CharSet, int], ...]] = {}
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 
 from . import nodes
 from .budget import NODE_PRICE, PART_PRICE, ROW_PRICE, Budget
-from .charset import ALL_CHARS, CharSet, partition
+from .charset import ALL_CHARS, CharSet, joined, partition, set_of
 from .nodes import (
     EMPTY,
     EPSILON,
@@ -167,7 +167,7 @@ def _row(node: Node, budget: Budget) -> Row:
         return tuple(nodes.word_row(node))
     if kind == KIND_STATE:
         recognizer, state = node.state
-        moves = [(CharSet.of(ranges), nodes.state(recognizer, target)) for ranges, target in recognizer.moves(state)]
+        moves = [(set_of(ranges), nodes.state(recognizer, target)) for ranges, target in recognizer.moves(state)]
         budget.spend(NODE_PRICE * len(moves))
         return _merged(moves)
     if kind == KIND_CAT:
@@ -318,13 +318,7 @@ def _merged(pairs: list[tuple[CharSet, Node]], keep_empty: bool = False) -> Row:
         else:
             targets[target.uid] = target
             cells[target.uid] = [cell]
-    return tuple([(_joined(cells[uid]), target) for uid, target in targets.items()])
-
-
-def _joined(cells: list[CharSet]) -> CharSet:
-    if len(cells) <= 2:
-        return cells[0] if len(cells) == 1 else cells[0] | cells[1]
-    return CharSet.of([one for cell in cells for one in cell.ranges])
+    return tuple([(joined(cells[uid]), target) for uid, target in targets.items()])
 
 
 def _bits(mask: int) -> list[int]:

@@ -62,6 +62,31 @@ def test_random_walks_end_valid_and_never_get_stuck(schema: Any, order: str, see
             assert is_valid(schema, value), text
 
 
+_PARTS = st.sampled_from(["^a", "b\\Z", "[^ab]", "^[a-z]*\\Z", "1", "(?:a|bé)+", "^(?!.*ab)", "(?=.*1).b", "^(?:[^ ]+ )*[^ ]+\\Z", "a{2,4}", "^(?:ab)*\\Z"])
+_STRINGS = st.recursive(
+    st.fixed_dictionaries({}, optional={"pattern": _PARTS, "minLength": st.integers(0, 5), "maxLength": st.integers(0, 9)}),
+    lambda inner: st.one_of(
+        st.builds(lambda key, parts: {key: parts}, st.sampled_from(["allOf", "anyOf", "oneOf"]), st.lists(inner, min_size=1, max_size=3)),
+        st.builds(lambda schema, part: {**schema, "not": part}, inner, inner),
+    ),
+    max_leaves=5,
+)
+
+
+@_SETTINGS
+@given(_STRINGS, st.lists(st.text("ab1 é", max_size=10), max_size=8), st.sampled_from(["schema", "any"]), st.integers(0, 1000))
+def test_strings_with_patterns_and_lengths_are_those_of_jsonschema(schema: Any, texts: list[str], order: str, seed: int) -> None:
+    schema = {"type": "string", **schema}
+    grammar = grammar_of(json.loads(json.dumps(schema).replace("\\\\Z", "$")), property_order=order)
+    for text in texts:
+        verdict = grammar is not None and grammar.accepts(json.dumps(text, ensure_ascii=False))
+        assert verdict == is_valid(schema, text)
+    if grammar is not None:
+        for end in range(2):
+            found = walk(grammar, VOCAB, random.Random(seed + end))
+            assert found is None or is_valid(schema, json.loads(found)), found
+
+
 def _exact_float(text: str) -> int | float:
     return int(float(text)) if float(text).is_integer() else float(text)
 

@@ -11,6 +11,7 @@ from ...grammar.structural_tag import AnyText, Regex, Tag, Text, Token
 from ...grammar.structural_tag.spec import Boundary
 from ..tools.format import FramedFormat, ToolFormat, group, spelled
 from ..tools.harmony import ANALYSIS, NEXT
+from .names import ALIASES
 from .reader import REASONING
 
 NONE = "none"
@@ -59,29 +60,6 @@ REASONING_FORMATS = {
     "cohere_command3": _COHERE,
     "cohere_command4": _COHERE,
     "openai_gptoss": ReasoningFormat(begin=ANALYSIS, end=NEXT, may_close=False, repeats=True, is_framed=True),
-}
-# What other servers call them.
-ALIASES = {
-    "deepseek-r1": "deepseek_r1",
-    "deepseek-v3": "deepseek_v3",
-    "deepseek_v4": "deepseek_v3",
-    "ernie45": "qwen3",
-    "glm47": "glm45",
-    "gpt-oss": "openai_gptoss",
-    "harmony": "openai_gptoss",
-    "holo2": "qwen3",
-    "hy_v3": "qwen3",
-    "interns1": "qwen3",
-    "kimi_k2": "qwen3",
-    "mimo": "qwen3",
-    "minimax": "qwen3",
-    "minimax_m2": "qwen3",
-    "nemotron_v3": "qwen3",
-    "olmo3": "qwen3",
-    "poolside_v1": "qwen3",
-    "qwen3-thinking": "qwen3",
-    "step3": "qwen3",
-    "step3p5": "qwen3",
 }
 
 

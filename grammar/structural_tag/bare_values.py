@@ -75,7 +75,8 @@ class BareValues:
         self._values: dict[Node, Elements] = {}
         self._members_of: dict[ObjectShape, _Members] = {}
         self._made: dict[tuple[ArrayShape | ObjectShape, int, bool], Elements] = {}
-        self._check(self._expander.root)
+        if symbols.is_lenient:  # when the tree is read, and no more when it is compiled for a vocabulary
+            self._check(self._expander.root)
 
     def root(self) -> Elements:
         """The value that the document is."""

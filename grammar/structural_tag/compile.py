@@ -74,6 +74,7 @@ class _Compiler:
         self._forks = Forks(self._machine, limits)
         self._prepared: dict[int, Elements] = {}  # by id of a node
         self._leaves = Leaves(self._machine, limits)
+        self._tokens: dict[Symbols, Elements] = {}
         self._empty = Emptiness()
         self._checks = Checks(symbols, self._empty, limits)
         self._read_grammars: dict[int, Elements] = {}  # without the empty text
@@ -94,7 +95,7 @@ class _Compiler:
         if isinstance(node, Text):
             self._prepared[id(node)] = self._leaves.literal(node.value)
         elif isinstance(node, Token):
-            self._prepared[id(node)] = self._forks.choose([Word(self._symbols.of(node), ())])
+            self._prepared[id(node)] = self._token(self._symbols.of(node))
         elif isinstance(node, RegexNode):
             language = self._parts[node]
             assert isinstance(language, Language)
@@ -112,6 +113,11 @@ class _Compiler:
             self._checks.tag(node)
         elif isinstance(node, Repeat) and self._empty.may_be(node.content):
             self._checks.repeated(node.content, child(node.pointer, "content"))
+
+    def _token(self, symbols: Symbols) -> Elements:
+        if symbols not in self._tokens:
+            self._tokens[symbols] = self._forks.choose([Word(symbols, ())])
+        return self._tokens[symbols]
 
     def _schema(self, node: JsonSchema) -> Elements:
         if node.style in BARE_STYLES:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import json_text
+from ..collector import RELAXED
 from ..errors import GrammarError, LimitError
 from ..grammar import Compiled, Grammar
 from ..limits import Limits
@@ -49,7 +50,8 @@ class TagGrammar(Grammar):
     def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int | None] | None = None) -> Compiled:
         made, self._checked = self._checked, None
         if made is None or self._has_tokens or (limits or Limits()) != self._limits:
-            made = compile_tree(self._whole, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
+            with RELAXED:
+                made = compile_tree(self._whole, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
         return Compiled(made.machine, made.start)
 
     def parser(self, vocabulary: Vocabulary | None = None) -> StructuralParser:
@@ -63,7 +65,7 @@ class TagGrammar(Grammar):
         """
         special = vocabulary.named_tokens if vocabulary is not None else None
         key = frozenset((special or {}).items())
-        with self._parsers_lock:
+        with self._parsers_lock, RELAXED:
             made = self._for_parsers.get(key)
             if made is None or made.machine.num_nodes > _MAX_SHARED_NODES:
                 made = compile_tree(self._whole, self._parts, SymbolTable(special), self._limits, marks=True)

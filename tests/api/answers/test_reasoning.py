@@ -12,6 +12,7 @@ from api_fakes import PlainTemplate, fake_runtime, says
 from formcast import Grammar, Vocabulary, compile_grammar
 from formcast.api.answers.conversations import Conversations
 from formcast.api.answers.forms import AnswerForm, AnswerForms, Asked
+from formcast.api.answers.names import ALIASES, REASONING_NAMES
 from formcast.api.answers.reader import Answer, AnswerReader
 from formcast.api.answers.reasoning import REASONING_FORMATS, Thought, ThoughtMeter, reasoning_format, thought_after
 from formcast.api.constraints import Constraint, of_regex, of_schema
@@ -213,6 +214,11 @@ def test_the_format_of_a_template(name: str | None, source: str | None, expected
     assert reasoning_format(name, source, FORMATS["hermes"]) == expected
     with pytest.raises(InvalidRequest, match="qwen3"):
         reasoning_format("qwen4", source, FORMATS["hermes"])
+
+
+def test_names_are_those_of_formats():
+    assert tuple(REASONING_FORMATS) == REASONING_NAMES
+    assert set(ALIASES.values()) <= set(REASONING_NAMES) and not set(ALIASES) & set(REASONING_NAMES)
 
 
 @pytest.mark.parametrize(

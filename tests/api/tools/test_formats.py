@@ -48,6 +48,21 @@ TOOLS = [
     Tool(name="stop"),
 ]
 STOPPING = TOOLS[2]
+# Texts and names of arguments that spell what formats are made of.
+HOSTILE = Tool(
+    name="get",
+    strict=True,
+    parameters={
+        "type": "object",
+        "properties": {
+            "arguments": {"enum": ["", "\n", "</parameter>x", "</arg_value>", '"}', "<|call|>", '<|"|>', "null", "true", "\\", "[1]", ")", "```"]},
+            "name": {"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 3}, {"type": "null"}]},
+            "to": {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[<{\"\n]*$"}}, "additionalProperties": False},
+        },
+        "required": ["arguments"],
+        "additionalProperties": False,
+    },
+)
 WEATHER = ("get_weather", '{"city": "Rome", "days": 3}')
 TIME = ("get_time", '{"zone": "UTC"}')
 STOP = ("stop", "{}")
@@ -279,7 +294,8 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
         b"</param",
     ]
     vocabulary = Vocabulary(pieces, [0], special_tokens={token: number for number, token in enumerate(special, 1)})
-    used = Used(AnswerForms(FORMATS[name], vocabulary).form(Asked(tools=TOOLS, choice=REQUIRED)))
+    tools = [*TOOLS, HOSTILE]
+    used = Used(AnswerForms(FORMATS[name], vocabulary).form(Asked(tools=tools, choice=REQUIRED)))
     fsm = compile_grammar(used.grammar, vocabulary)
     rng = random.Random(name)
     for _ in range(3):
@@ -298,7 +314,7 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
         assert whole == read_tokens(used.reader(), tokens, spelled, 1)
         if tokens[-1] == 0:
             assert whole
-        by_name = {tool.name: tool for tool in TOOLS}
+        by_name = {tool.name: tool for tool in tools}
         for call, complete in whole:
             if complete is not None:
                 jsonschema.validate(complete, dict(by_name[call].schema))

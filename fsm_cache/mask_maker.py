@@ -63,8 +63,8 @@ class MaskMaker:
         count, may_end, num_bases = status[COUNT], status[MAY_END], status[NUM_BASES]
         is_end = bool(may_end) and not num_bases and not self._spilt and count == len(self._vocabulary.eos_array)
         if num_bases <= 1 and count <= _NARROW and not self._spilt:
-            ids, base_at = scratch.found[:count].copy(), int(scratch.bases[0]) if num_bases else 0
-            return Mask.of(self._base(base_at) if base_at else NO_ROW, ids, ids.nbytes, is_end=is_end, base_at=base_at)
+            base_at = int(scratch.bases[0]) if num_bases else 0
+            return self._vocabulary.masks.get(base_at, scratch.found[:count], self._base, is_end=is_end)
         row = self._row(count)
         for base in (*self._spilt, *map(self._base, scratch.bases[:num_bases].tolist())):
             row |= base

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .leaf_tables import LeafTables
     from .loops import Loops
     from .scratch import Scratch
+    from .shared_masks import SharedMasks
     from .store import ArrayStore
     from .string_tables import StringTables
 
@@ -167,6 +168,13 @@ class Vocabulary:
         from .leaf_tables import LeafTables
 
         return LeafTables(self)
+
+    @cached_property
+    def masks(self) -> SharedMasks:
+        """Masks that states have in common."""
+        from .shared_masks import SharedMasks
+
+        return SharedMasks()
 
     @cached_property
     def loops(self) -> Loops:

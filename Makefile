@@ -3,12 +3,14 @@
 #   PYTHON=python3.12      the interpreter that makes the virtual environment (3.10 or newer)
 #   TORCH_INDEX_URL=URL    where the CPU build of torch comes from, if the default index holds CUDA builds
 #   TORCH=torch==2.13.0    the torch requirement that is installed where no NVIDIA GPU is found
+#   JOBS                   processes that `make test` runs in, one for each core by default; JOBS=0 is this one
 #   MODEL, PROMPT, SCHEMA  what `make demo` asks
 
 PYTHON ?= python3
 VENV   := .venv
 TORCH  ?= torch==2.13.0
 MODEL  ?= smollm2-135m
+JOBS   ?= auto
 SCHEMA ?= formcast:contact
 PROMPT ?= Extract the contact: Ada Lovelace, analyst at Analytical Engines Ltd, London. Mail ada@engines.example, phone +44 20 7946 0958.
 
@@ -33,7 +35,7 @@ demo: $(STAMP) ## fetch a small model and stream JSON that obeys a shipped schem
 	@$(BIN)/formcast generate $(MODEL) "$(PROMPT)" --json-schema $(SCHEMA) --temperature 0
 
 test: $(STAMP) ## run the default test suite
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 lint: $(STAMP) ## ruff
 	$(BIN)/ruff check .

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .api.llm import LLM
     from .api.results import CompletionResult, RequestResult
     from .api.tools.tool import Tool, ToolError
-    from .engine.request import InvalidRequest, SamplingParams
+    from .engine.request import BeamSearchParams, DeadlineExceeded, InvalidRequest, SamplingParams
     from .fsm_cache import Vocabulary, compile_grammar
     from .grammar import FormcastError, Grammar, GrammarError, LimitError, Limits
 
@@ -24,8 +24,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AsyncLLM": ".api.async_engine",
+    "BeamSearchParams": ".engine.request",
     "CompletionResult": ".api.results",
     "ConstraintError": ".api.constraints",
+    "DeadlineExceeded": ".engine.request",
     "Delta": ".api.deltas",
     "FormcastError": ".grammar",
     "Grammar": ".grammar",
@@ -46,8 +48,10 @@ _HOMES = {
 __all__ = [
     "LLM",
     "AsyncLLM",
+    "BeamSearchParams",
     "CompletionResult",
     "ConstraintError",
+    "DeadlineExceeded",
     "Delta",
     "FormcastError",
     "Grammar",

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from functools import partial
 from itertools import accumulate
 from types import TracebackType
 from typing import Any
 
-from ..engine.request import RequestOutput, SamplingParams
+from ..engine.request import BeamSearchParams, RequestOutput, SamplingParams
 from . import async_session, constraints
 from .answers.conversations import Conversations, Turn
 from .answers.forms import AnswerForm, Asked
+from .beams import beam_params, refuse_beams
 from .deltas import Delta, delta_of
 from .jobs import Job
 from .on_thread import on_thread
 from .prompts import check_length
+from .results import RequestResult
 from .runtime import Runtime, RuntimeOptions, open_runtime
 from .tools.arguments import ChoiceArgument, ToolArgument, choice_from, tools_from
 
@@ -105,6 +108,38 @@ class AsyncLLM:
 
         return self._deltas(read, sampling_params)
 
+    async def beam_search(
+        self,
+        prompt: str | Sequence[int],
+        params: BeamSearchParams,
+        *,
+        schema: Any = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        grammar: Any = None,
+        output_type: Any = None,
+        structural_tag: Any = None,
+    ) -> RequestResult:
+        """The likeliest continuations of a text or token ids. Arguments, result and errors are those of `LLM.beam_search`."""
+        read_constraint = partial(
+            constraints.from_arguments,
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag,
+        )  # fmt: skip
+
+        def read() -> Turn:
+            encoded = self._encoder.of_text(prompt) if isinstance(prompt, str) else self._encoder.of_token_ids(prompt)
+            return Turn(encoded, AnswerForm(constraint=read_constraint()))
+
+        turn = await on_thread(read)
+        check_length(turn.prompt, max_tokens=params.max_tokens, max_model_len=self.runtime.max_model_len)
+        job = turn.job(params=beam_params(params), beam_search=params)
+        builders = job.builders()
+        async with aclosing(self.stream([job])) as outputs:
+            async for index, output in outputs:
+                constraints.raise_refusal(output.error)
+                builders[index].add(output)
+        return await on_thread(partial(job.result, builders))
+
     async def stream(self, jobs: Sequence[Job]) -> AsyncGenerator[tuple[int, RequestOutput], None]:
         """The raw outputs of jobs, each with the index of its answer, counted through all jobs."""
         firsts = accumulate((job.params.n for job in jobs), initial=0)
@@ -124,6 +159,7 @@ class AsyncLLM:
     async def _deltas(self, read: Callable[[], Turn], params: SamplingParams | None) -> AsyncGenerator[Delta, None]:
         """The answers to a turn, which is read, like the values of the answers, beside the loop: schemas can be heavy."""
         turn = await on_thread(read)
+        refuse_beams(params)
         job = turn.job(params=params or SamplingParams())
         turn.check(job.params)
         check_length(turn.prompt, max_tokens=job.params.max_tokens, max_model_len=self.runtime.max_model_len)

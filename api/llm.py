@@ -7,12 +7,13 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..engine.config import DType, Quantization
-from ..engine.request import SamplingParams
+from ..engine.request import BeamSearchParams, SamplingParams
 from ..grammar.limits import Limits
 from . import constraints
 from .answers.conversations import Conversations, Turn
 from .answers.forms import AnswerForm, Asked
 from .batch import run_jobs
+from .beams import beam_params, refuse_beams
 from .deltas import Delta, delta_of
 from .jobs import Job
 from .progress import Progress, batch_progress
@@ -168,7 +169,7 @@ class LLM:
     def chat(
         self,
         messages: Conversation | Sequence[Conversation],
-        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        sampling_params: SamplingParams | BeamSearchParams | Sequence[SamplingParams] | None = None,
         *,
         schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
         regex: str | None = None,
@@ -187,6 +188,7 @@ class LLM:
 
         Args:
             messages: `{"role": ..., "content": ...}` dicts.
+            sampling_params: for all conversations, or one for each; `BeamSearchParams` search as `beam_search` does.
             tools: functions that may be called, as dicts of OpenAI's form; `.tool_calls` of an output then holds the calls. Arguments
                 obey the schema unless the function has `"strict": False`. With a constraint, an answer is calls or obeys it.
             tool_choice: "auto", "required", "none" or the name of a tool.
@@ -206,7 +208,33 @@ class LLM:
             self._conversations.turn(each, asked, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
             for each in _each_conversation(messages)
         ]
+        if isinstance(sampling_params, BeamSearchParams):
+            return self._search(turns, sampling_params, progress)
         return self._run(turns, sampling_params, progress)
+
+    def beam_search(
+        self,
+        prompts: str | Sequence[str] | Sequence[int] | Sequence[Sequence[int]],
+        params: BeamSearchParams,
+        *,
+        schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
+        regex: str | None = None,
+        choice: Sequence[str] | None = None,
+        grammar: Grammar | str | None = None,
+        output_type: Any = None,
+        structural_tag: Any = None,
+        progress: bool | Progress = False,
+    ) -> list[RequestResult]:
+        """The likeliest continuations of prompts that a search with beams finds, `beam_width` for each, best first.
+
+        Each beam follows the constraint by itself, and each answer has its `cumulative_logprob` and `score`. Arguments, results and errors
+        are those of `generate`; a prompt has fewer answers where the constraint allows fewer.
+        """
+        constraint = constraints.from_arguments(
+            schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
+        )
+        form = AnswerForm(constraint=constraint)
+        return self._search([Turn(self._encode(prompt), form) for prompt in _each_prompt(prompts)], params, progress)
 
     def stream(
         self,
@@ -267,10 +295,11 @@ class LLM:
                 index, output = session.next()
                 yield delta_of(output, builders[index])
 
-    def _job(self, turn: Turn, params: SamplingParams) -> Job:
+    def _job(self, turn: Turn, params: SamplingParams, *, beam_search: BeamSearchParams | None = None) -> Job:
+        refuse_beams(params)
         turn.check(params)
         check_length(turn.prompt, max_tokens=params.max_tokens, max_model_len=self.runtime.max_model_len)
-        return turn.job(params=params)
+        return turn.job(params=params, beam_search=beam_search)
 
     def _encode(self, prompt: str | Sequence[int]) -> Prompt:
         return self._encoder.of_text(prompt) if isinstance(prompt, str) else self._encoder.of_token_ids(prompt)
@@ -282,7 +311,12 @@ class LLM:
         progress: bool | Progress,
     ) -> list[RequestResult]:
         params = _each_params(sampling_params, len(turns))
-        jobs = [self._job(turn, own) for turn, own in zip(turns, params, strict=True)]
+        return self._run_jobs([self._job(turn, own) for turn, own in zip(turns, params, strict=True)], progress)
+
+    def _search(self, turns: Sequence[Turn], params: BeamSearchParams, progress: bool | Progress) -> list[RequestResult]:
+        return self._run_jobs([self._job(turn, beam_params(params), beam_search=params) for turn in turns], progress)
+
+    def _run_jobs(self, jobs: Sequence[Job], progress: bool | Progress) -> list[RequestResult]:
         with batch_progress(progress, total=len(jobs)) as report:
             return run_jobs(self.runtime.engine, jobs, max_in_flight=self.runtime.max_waiting, report=report)
 
@@ -308,7 +342,7 @@ def _each_conversation(messages: Any) -> list[Conversation]:
 
 
 def _each_params(given: SamplingParams | Sequence[SamplingParams] | None, count: int) -> list[SamplingParams]:
-    if given is None or isinstance(given, SamplingParams):
+    if not isinstance(given, Sequence):
         return [given or SamplingParams()] * count
     if len(given) != count:
         raise ValueError(f"{count} prompts, but {len(given)} sampling_params")

@@ -11,7 +11,7 @@ from .config import EngineLimits
 from .family import Family, FamilyBook
 from .kv.manager import KVManager
 from .sequence import TokenSequence, no_blocks
-from .step_plan import BlockCopy, PlanBuilder, StepPlan, StepResult
+from .step_plan import PlanBuilder, StepPlan, StepResult
 
 Propose = Callable[[str, int], Sequence[int]]
 """Guesses of what follows the last token of a request, as many as the number says or fewer."""
@@ -202,7 +202,7 @@ class Scheduler:
             index = sequence.num_computed // self._kv.block_size
             shared = sequence.block_ids[index]
             sequence.block_ids[index] = self._kv.replace(shared)
-            plan.copies.append(BlockCopy(source=shared, target=sequence.block_ids[index]))
+            plan.copy(shared, sequence.block_ids[index])
         sequence.block_ids.extend(self._kv.take(self._num_missing(sequence)))
 
     def _draft(self, sequence: TokenSequence, plan: PlanBuilder, propose: Propose) -> None:

@@ -109,6 +109,11 @@ class PlanBuilder:
     copies: list[BlockCopy] = field(default_factory=list)
     _chunks: dict[str, _ChunkPlan] = field(default_factory=dict)
 
+    def copy(self, source: int, target: int) -> None:
+        """A copy of a block. Copies are made all at once: what a copy is copied from, that is copied."""
+        source = next((made.source for made in self.copies if made.target == source), source)
+        self.copies.append(BlockCopy(source=source, target=target))
+
     @property
     def is_empty(self) -> bool:
         """Whether nothing was added."""

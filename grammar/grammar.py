@@ -222,7 +222,8 @@ class Grammar:
         """
         from .structural_tag.grammar import TagGrammar
 
-        return TagGrammar(spec, limits or Limits())
+        with RELAXED:
+            return TagGrammar(spec, limits or Limits())
 
     @staticmethod
     def _of_cfg(kind: str, text: str, start: str, parse: Callable[[str, str, Limits | None], Any]) -> Grammar:

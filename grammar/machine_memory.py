@@ -8,8 +8,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 
 from .errors import LimitError
+from .kernel_cache import address_of
 from .kernels import entries
-from .kernels.far import address_of
 from .kernels.step import step
 from .kernels.unions import MAX_MEMBERS, OUT_SIZE, either
 from .limits import Limits
@@ -164,7 +164,8 @@ def _first_arrays() -> tuple[np.ndarray, np.ndarray]:
         block[_PARTS[part]] = -1
     header = block[_PARTS[_HEADER]]
     header[H_NODE_CAPACITY], header[H_BUCKET_MASK], header[H_TRANSITION_MASK] = _FIRST_NODES, _FIRST_BUCKETS - 1, _FIRST_TRANSITIONS - 1
-    header[H_STEP : H_STEP + 2], header[H_EITHER : H_EITHER + 2] = address_of(step), address_of(either)
+    for place, far in ((H_STEP, step), (H_EITHER, either)):
+        header[place : place + 2] = np.array([address_of(far)], np.uint64).view(np.int32)
     entries.intern_node(_addresses(nodes, block), NIL, 0, 0, 0, 0)
     return nodes, block
 

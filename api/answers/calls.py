@@ -7,9 +7,12 @@ import uuid
 from typing import NamedTuple
 
 from ...grammar.structural_tag import Event, TagBegin, TagDelta, TagEnd, TextDelta
+from ...grammar.structural_tag.bare_values import BARE_STYLES
+from ..tools.gemma import BareReader
 from ..tools.labels import (
     ARGUMENT,
     ARGUMENTS,
+    BARE_CALLS,
     CALL,
     CALL_ID,
     CONSTANT,
@@ -35,6 +38,7 @@ class CallReader:
         self._id = ""
         self._has_own_id = False
         self._num_arguments = 0
+        self._bare: BareReader | None = None
         self._is_fresh = False  # nothing of the argument was read yet
         self._held = ""  # may be the end of the argument, which is no part of it
 
@@ -49,9 +53,11 @@ class CallReader:
         if kind == CALL_ID and isinstance(event, TagDelta):
             self._id += event.text
             return None
-        if not isinstance(event, TagBegin) or kind not in (CALL, NAMED_CALL, ARGUMENTS):
+        if not isinstance(event, TagBegin) or kind not in (CALL, NAMED_CALL, ARGUMENTS, *BARE_CALLS):
             return None
         self._num_arguments = 0
+        if kind in BARE_CALLS:
+            self._bare = BareReader(str(BARE_STYLES[BARE_CALLS[kind]].quote.token))
         if kind == ARGUMENTS:
             return self._begun(self._name, self._id)
         return self._begun(name, "")
@@ -63,6 +69,8 @@ class CallReader:
         kind, name = _kind_of(event.name)
         if kind in (CALL, ARGUMENTS):
             return event.text if isinstance(event, TagDelta) else ""
+        if kind in BARE_CALLS:
+            return self._bare.feed(event.text) if isinstance(event, TagDelta) and self._bare else ""
         if kind == NAMED_CALL:
             return ("}" if self._num_arguments else "{}") if isinstance(event, TagEnd) else ""
         if kind == CONSTANT:

@@ -106,7 +106,7 @@ class AnswerForms:
             tree = self._tree(asked, thought)
         else:
             if content_is_open and asked.choice.must_call:
-                raise ToolError("the prompt has begun the content already, so no call can come", field="tool_choice")
+                raise ToolError("the prompt has begun the content already, so no call can come", field=asked.choice.field)
             tree = framed.answer(asked.tools, asked.choice, self._final(asked), thought, content_is_open=content_is_open)
         grammar = self._grammar(tree, asked)
         trims = asked.is_free or isinstance(_part(asked), JsonSchema)  # outer white space says nothing in JSON
@@ -192,7 +192,10 @@ class AnswerForms:
                     Grammar.json_schema(dict(tool.schema))
                 Grammar.structural_tag(self._tool_format.calls([tool], parallel=False))
             except GrammarError as error:
-                raise ToolError(f"the parameters of {tool.name!r} cannot be enforced: {error}", field=f"{tool.field}.parameters") from error
+                what = f"the parameters of {tool.name!r} cannot be enforced: {error}"
+                if tool.strict:
+                    what += "; with 'strict': false the arguments are any JSON object"
+                raise ToolError(what, field=f"{tool.field}.parameters") from error
 
 
 def _after_thought(constraint: Constraint, error: GrammarError) -> InvalidRequest:
@@ -221,4 +224,4 @@ def check_names(tools: Sequence[Tool], choice: ToolChoice) -> None:
             raise ToolError(f"there are two tools of the name {tool.name!r}", field=f"{tool.field}.name")
         names.add(tool.name)
     if choice.name is not None and choice.name not in names:
-        raise ToolError(f"there is no tool of the name {choice.name[:80]!r} to choose", field="tool_choice")
+        raise ToolError(f"there is no tool of the name {choice.name[:80]!r} to choose", field=choice.field)

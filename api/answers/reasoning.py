@@ -11,6 +11,7 @@ from ...grammar.structural_tag import AnyText, Regex, Tag, Text, Token
 from ...grammar.structural_tag.spec import Boundary
 from ..tools.format import FramedFormat, ToolFormat, group, spelled
 from ..tools.harmony import ANALYSIS, NEXT
+from .names import ALIASES
 from .reader import REASONING
 
 NONE = "none"
@@ -36,7 +37,7 @@ class ReasoningFormat:
     @property
     def signs(self) -> tuple[str, str]:
         """What the chat templates of models that think so hold."""
-        return spelled(self.begin), spelled(self.end)
+        return spelled(self.begin).rstrip(), spelled(self.end)
 
 
 def _between(begin: str, end: str) -> ReasoningFormat:
@@ -44,6 +45,7 @@ def _between(begin: str, end: str) -> ReasoningFormat:
 
 
 _THINK = _between("<think>", "</think>")
+_COHERE = ReasoningFormat(begin=Token(token="<|START_THINKING|>"), end=Token(token="<|END_THINKING|>"), is_framed=True)
 REASONING_FORMATS = {
     "qwen3": _THINK,
     "deepseek_r1": _THINK,
@@ -51,11 +53,14 @@ REASONING_FORMATS = {
     "glm45": _THINK,
     "mistral": _between("[THINK]", "[/THINK]"),
     "seed_oss": _between("<seed:think>", "</seed:think>"),
+    "gemma4": ReasoningFormat(begin=(Token(token="<|channel>"), "thought\n"), end=Token(token="<channel|>")),
+    "granite": ReasoningFormat(begin="Here is my thought process:", end="Here is my response:"),
+    "kimi": _between("\u25c1think\u25b7", "\u25c1/think\u25b7"),
+    "minimax_m3": _between("<mm:think>", "</mm:think>"),
+    "cohere_command3": _COHERE,
+    "cohere_command4": _COHERE,
     "openai_gptoss": ReasoningFormat(begin=ANALYSIS, end=NEXT, may_close=False, repeats=True, is_framed=True),
 }
-_COHERE = dataclasses.replace(_between("<|START_THINKING|>", "<|END_THINKING|>"), is_framed=True)
-REASONING_FORMATS |= {"cohere_command3": _COHERE, "cohere_command4": _COHERE}
-ALIASES = {"gpt-oss": "openai_gptoss", "harmony": "openai_gptoss"}
 
 
 def reasoning_format(name: str | None, template_source: str | None, tool_format: ToolFormat) -> ReasoningFormat | None:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from ... import __version__
+from ..answers.names import ALIASES as REASONING_ALIASES
+from ..answers.names import REASONING_NAMES
 from ..tools.names import ALIASES, FORMAT_NAMES
+from .bench_peers import PeerCommand
 
 _CONSTRAINT_EXAMPLES = """\
 examples:
@@ -54,9 +59,31 @@ examples:
   formcast serve smollm2-135m --port 11434    # where Ollama's clients look
 """
 
+_FEW = 12  # choices that an error lists
+
+
+def _did_you_mean(given: str, known: Iterable[str]) -> str:
+    near = get_close_matches(given, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line."""
+    """Reports a mistake in one line, with what was probably meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As the base class, but a command refuses what it does not know itself, so that the hint is about its own flags."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            given = unknown[0].partition("=")[0]
+            what = f"there is no flag {given}" if given.startswith("-") else f"'{given}' is one argument too many"
+            self.error(what + _did_you_mean(given, self._option_string_actions))
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            listed = f"; there is {', '.join(choices)}" if len(choices) <= _FEW else ""
+            raise argparse.ArgumentError(action, f"there is no '{value}'" + (_did_you_mean(str(value), choices) or listed))
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -158,7 +185,7 @@ def _models(commands: Any) -> None:
 def _check(commands: Any) -> None:
     parser = _add_command(commands, "check", "what of a JSON Schema is enforced, and which instances it admits", _CHECK_EXAMPLES)
     parser.add_argument("schema", metavar="SCHEMA", help="file, inline JSON, formcast:NAME, or - for stdin")
-    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file, inline JSON, or - for stdin")
+    parser.add_argument("instances", metavar="INSTANCE", nargs="*", default=[], help="file, inline JSON, or - for stdin")
     parser.add_argument("--json", action="store_true", help="machine-readable")
 
 
@@ -171,6 +198,9 @@ def _bench(commands: Any) -> None:
     throughput.add_argument("--max-tokens", type=_positive, default=128, metavar="N", help="tokens an answer (%(default)s)")
     throughput.add_argument("--json-schema", metavar="SCHEMA", help="of the constrained runs (a list of records)")
     throughput.add_argument("--repeats", type=_positive, default=1, metavar="N", help="runs of each; the best counts (%(default)s)")
+    throughput.add_argument(
+        "--peer", type=_peer, action="append", default=[], metavar="NAME=COMMAND", help="measure another engine too (see bench/README.md)"
+    )
     throughput.add_argument("--output", metavar="FILE", help="write the figures as JSON there too")
     _add_engine(throughput)
     mask = kinds.add_parser("mask", help="time and soundness of token masks, beside other engines")
@@ -262,8 +292,9 @@ def _add_thinking(parser: argparse.ArgumentParser) -> None:
 def _add_reasoning_parser(parser: Any) -> None:
     parser.add_argument(
         "--reasoning-parser",
-        choices=("qwen3", "deepseek_r1", "deepseek_v3", "glm45", "mistral", "seed_oss", "none"),
-        help="how the model sets its thoughts off (what its chat template uses)",
+        choices=(*REASONING_NAMES, *REASONING_ALIASES, "none"),
+        metavar="NAME",
+        help="how the model sets its thoughts off, such as qwen3 or openai_gptoss; none if it does not think (what its chat template uses)",
     )
 
 
@@ -294,6 +325,13 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
     return value
+
+
+def _peer(text: str) -> PeerCommand:
+    try:
+        return PeerCommand.of_flag(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _not_negative(text: str) -> int:

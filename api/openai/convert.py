@@ -12,7 +12,9 @@ from ..jobs import Job, new_id
 from ..prompts import Prompt, check_length
 from ..runtime import Runtime
 from . import constraints, responses_tools
+from .beams import beam_search
 from .errors import bad_request, not_supported
+from .functions import function_choice_of, functions_of
 from .messages import template_messages
 from .protocol import ChatCompletionBody, CompletionBody, GenerationBody
 from .responses_body import ResponsesBody
@@ -68,8 +70,11 @@ class Converter:
         field, max_tokens = body.token_budget
         num_logprobs = (body.top_logprobs or 0) if body.logprobs else None
         params = self._params(body, {"max_tokens": max_tokens, "logprobs": num_logprobs}, {"max_tokens": field, "logprobs": "top_logprobs"})
-        tools = tools_of(body.tools, body.tool_choice)
-        choice = choice_of(body.tool_choice, parallel=body.parallel_tool_calls)
+        if body.uses_functions:
+            tools, choice = functions_of(body.functions, body.function_call), function_choice_of(body.function_call)
+        else:
+            tools = tools_of(body.tools, body.tool_choice)
+            choice = choice_of(body.tool_choice, parallel=body.parallel_tool_calls)
         turn = self._conversations.turn(
             template_messages(body.messages),
             Asked(tools=tools, choice=choice, constraint=constraints.from_body(body)),
@@ -83,19 +88,23 @@ class Converter:
         )
         turn.check(params)
         self._check_length(turn.prompt, params, field)
-        return [turn.job(params=params, job_id=new_id("chatcmpl"), **_placement(body))]
+        params, beams = beam_search(body, params)
+        return [turn.job(params=params, beam_search=beams, job_id=new_id("chatcmpl"), **_placement(body))]
 
     def completion(self, body: CompletionBody) -> list[Job]:
         """One job a prompt. Raises what `chat` raises."""
         body.refuse_unsupported()
         field, max_tokens = body.token_budget
         params = self._params(body, {"max_tokens": max_tokens, "logprobs": body.logprobs}, {})
+        params, beams = beam_search(body, params)
         constraint = constraints.from_body(body)
         jobs = []
         for given in body.prompts():
             prompt = self._encoder.of_text(given) if isinstance(given, str) else self._encoder.of_token_ids(given)
             self._check_length(prompt, params, field)
-            jobs.append(Job(prompt=prompt, params=params, constraint=constraint, job_id=new_id("cmpl"), **_placement(body)))
+            jobs.append(
+                Job(prompt=prompt, params=params, beam_search=beams, constraint=constraint, job_id=new_id("cmpl"), **_placement(body))
+            )
         return jobs
 
     def responses(self, body: ResponsesBody) -> list[Job]:

@@ -9,12 +9,10 @@ from pydantic_core import PydanticCustomError
 
 from .errors import bad_request, not_supported
 from .strict import StrictModel
-from .tools import CallBody, message_calls
+from .tools import CallBody, CalledFunction, message_calls
 
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 
-_UNSUPPORTED_ROLES = ("function",)
-_UNSUPPORTED_FIELDS = ("function_call", "audio")
 
 
 class ContentPart(StrictModel):
@@ -42,7 +40,7 @@ class Message(StrictModel):
     annotations: Any = None
     audio: Any = None
     tool_calls: list[CallBody] | None = None
-    function_call: Any = None
+    function_call: CalledFunction | None = None
     tool_call_id: str | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
@@ -62,15 +60,34 @@ def template_messages(messages: list[Message]) -> list[dict[str, Any]]:
     Raises:
         ApiError: 400 for images, audio or files, and for calls where none can be, with the path of the part.
     """
-    return [_template_message(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    return [_template_message(message, f"messages[{index}]") for index, message in enumerate(_with_tool_calls(messages))]
+
+
+def _with_tool_calls(messages: list[Message]) -> list[Message]:
+    """The older form of calls and results in the newer one: a result is that of the last call of its name."""
+    ids: dict[str, str] = {}
+    found: list[Message] = []
+    for index, message in enumerate(messages):
+        call, path = message.function_call, f"messages[{index}]"
+        if message.role == "function":
+            if message.name is None:
+                raise bad_request(f"'{path}.name' is missing", param=f"{path}.name", code="missing_value")
+            if message.name not in ids:
+                raise bad_request(f"no function {message.name[:80]!r} was called before", param=f"{path}.name")
+            message = message.model_copy(update={"role": "tool", "tool_call_id": ids[message.name]})
+        elif call is not None:
+            if message.tool_calls:
+                raise bad_request("'function_call' is the older form of 'tool_calls'", param=f"{path}.function_call")
+            ids[call.name] = f"call_{index}"
+            calls = [CallBody(id=ids[call.name], function=call)]
+            message = message.model_copy(update={"tool_calls": calls})
+        found.append(message)
+    return found
 
 
 def _template_message(message: Message, path: str) -> dict[str, Any]:
-    if message.role in _UNSUPPORTED_ROLES:
-        raise not_supported(f"role '{message.role}'", param=f"{path}.role")
-    for field in _UNSUPPORTED_FIELDS:
-        if getattr(message, field):
-            raise not_supported(f"'{field}' in a message", param=f"{path}.{field}")
+    if message.audio:
+        raise not_supported("'audio' in a message", param=f"{path}.audio")
     if message.content is None and message.role != "assistant":
         raise bad_request(f"'{path}.content' is missing", param=f"{path}.content", code="missing_value")
     role = "system" if message.role == "developer" else message.role

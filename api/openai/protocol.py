@@ -12,10 +12,12 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from .beams import refuse_beside_beams
 from .errors import bad_request, not_supported
+from .functions import FunctionChoice, refuse_both
 from .messages import Message
 from .strict import StrictModel
-from .tools import ToolBody, ToolChoiceBody
+from .tools import FunctionBody, ToolBody, ToolChoiceBody
 
 Unsupported = Any
 
@@ -97,13 +99,11 @@ class StreamOptions(StrictModel):
 _DEFAULTS: dict[str, Any] = {
     "allowed_token_ids": None,
     "bad_words": [],
-    "length_penalty": 1.0,
     "prompt_logprobs": None,
     "return_token_ids": False,
     "return_tokens_as_token_ids": False,
     "spaces_between_special_tokens": True,
     "truncate_prompt_tokens": None,
-    "use_beam_search": False,
 }
 
 
@@ -154,18 +154,20 @@ class GenerationBody(StrictModel):
     cache_salt: str | None = None
     thinking_token_budget: int | None = None
 
+    # vLLM's, and `beam_width` where it is to be wider than `n`.
+    use_beam_search: bool | None = None
+    beam_width: int | None = None
+    length_penalty: float | None = None
+
     # Further parameters of vLLM. They are understood, and refused unless they ask for what happens anyway.
     add_special_tokens: bool | None = None
     allowed_token_ids: Unsupported = None
     bad_words: Unsupported = None
-    length_penalty: Unsupported = None
     prompt_logprobs: Unsupported = None
     return_token_ids: Unsupported = None
     return_tokens_as_token_ids: Unsupported = None
     spaces_between_special_tokens: Unsupported = None
     truncate_prompt_tokens: Unsupported = None
-    use_beam_search: Unsupported = None
-
     response_format: ResponseFormat | None = None
     structured_outputs: StructuredOutputs | None = None
     guided_json: Any = None
@@ -192,6 +194,7 @@ class GenerationBody(StrictModel):
         if self.stream_options is not None:
             refuse_unless(self.stream_options, {"include_obfuscation": False, "continuous_usage_stats": False}, prefix="stream_options.")
         refuse_unless(self, _DEFAULTS | {"add_special_tokens": self.special_tokens_default})
+        refuse_beside_beams(self)
         if self.cache_salt == "":
             raise bad_request("'cache_salt' must not be empty", param="cache_salt")
         if self.priority is not None and abs(self.priority) >= 1 << 31:
@@ -221,8 +224,8 @@ class ChatCompletionBody(GenerationBody):
     modalities: list[str] | None = None
     tool_choice: ToolChoiceBody | None = None
     tools: list[ToolBody] | None = None
-    functions: Unsupported = None
-    function_call: Unsupported = None
+    functions: list[FunctionBody] | None = None
+    function_call: FunctionChoice | None = None
     audio: Unsupported = None
     prediction: Unsupported = None
     reasoning_effort: str | None = None
@@ -233,9 +236,7 @@ class ChatCompletionBody(GenerationBody):
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        for old, new in (("functions", "tools"), ("function_call", "tool_choice")):
-            if getattr(self, old) is not None:
-                raise bad_request(f"'{old}' is not supported: it became '{new}'", param=old, code="unsupported_parameter")
+        refuse_both(self)
         _refuse_set(self, ("audio", "prediction"))
         _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
         refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
@@ -248,6 +249,11 @@ class ChatCompletionBody(GenerationBody):
             raise not_supported("a modality other than text", param="modalities")
         if self.top_logprobs is not None and not self.logprobs:
             raise bad_request("'top_logprobs' needs 'logprobs': true", param="top_logprobs")
+
+    @property
+    def uses_functions(self) -> bool:
+        """Whether tools are given in the older form."""
+        return self.functions is not None or self.function_call is not None
 
     @property
     def token_budget(self) -> tuple[str, int | None]:

@@ -84,30 +84,38 @@ def tools_of(given: Sequence[ToolBody] | None, choice: ToolChoiceBody | None) ->
 
 
 def callable_tools(
-    functions: Sequence[FunctionBody] | None, path: str, *, is_off: bool, is_none: bool, allowed: set[str] | None
+    functions: Sequence[FunctionBody] | None,
+    path: str,
+    *,
+    is_off: bool,
+    is_none: bool,
+    allowed: set[str] | None,
+    field: str = "tools",
+    choice_field: str = "tool_choice",
 ) -> list[Tool]:
     """The functions of a body that may be called.
 
     Args:
-        functions: None if the body has no `tools`.
-        path: where a function stands inside its entry of `tools`.
+        functions: None if the body has none.
+        path: where a function stands inside its entry of `field`.
         is_off: the body's choice needs no tools.
         is_none: the body's choice is to call none.
         allowed: names of those that the choice allows; None for all.
+        field, choice_field: of the body.
 
     Raises:
         ApiError: 400.
     """
     if functions is None:
         if not is_off:
-            raise bad_request("'tool_choice' needs 'tools'", param="tool_choice")
+            raise bad_request(f"'{choice_field}' needs '{field}'", param=choice_field)
         return []
     if not 0 < len(functions) <= _MAX_TOOLS:
-        raise bad_request(f"'tools' has 1 to {_MAX_TOOLS} entries, not {len(functions)}", param="tools")
+        raise bad_request(f"'{field}' has 1 to {_MAX_TOOLS} entries, not {len(functions)}", param=field)
     if is_none:
         return []
     try:
-        tools = [_tool(body, f"tools[{index}]{path}") for index, body in enumerate(functions)]
+        tools = [_tool(body, f"{field}[{index}]{path}") for index, body in enumerate(functions)]
     except ToolError as error:
         raise bad_request(str(error), param=error.field) from None
     if allowed is None:
@@ -127,7 +135,7 @@ def choice_of(given: ToolChoiceBody | None, *, parallel: bool | None) -> ToolCho
 
 
 def _tool(body: FunctionBody, field: str) -> Tool:
-    return Tool(name=body.name, description=body.description, parameters=body.parameters, strict=bool(body.strict), field=field)
+    return Tool(name=body.name, description=body.description, parameters=body.parameters, strict=body.strict is not False, field=field)
 
 
 def message_calls(given: Sequence[CallBody]) -> list[dict[str, Any]]:

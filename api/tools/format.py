@@ -12,7 +12,7 @@ from collections.abc import Sequence as Items
 from typing import TYPE_CHECKING, Any
 
 from ...grammar.structural_tag import JsonSchema, Node, Or, Regex, Repeat, Sequence, Tag, Text, Token, TriggeredTags
-from ...grammar.structural_tag.spec import Boundary, pieces
+from ...grammar.structural_tag.spec import Boundary, pieces, reading
 from .labels import GROUP
 from .tool import Tool, ToolChoice
 
@@ -200,9 +200,9 @@ def any_of(tags: Items[Node]) -> Node:
     return tags[0] if len(tags) == 1 else Or(elements=tuple(tags))
 
 
-def repeated(node: Node, separator: str) -> Node:
+def repeated(node: Node, separator: Boundary) -> Node:
     """A node once or more, with the separator between."""
-    return Sequence(elements=(node, Repeat(content=Sequence(elements=(Text(value=separator), node)))))
+    return Sequence(elements=(node, Repeat(content=Sequence(elements=(reading(separator), node)))))
 
 
 def group(content: Node, begin: Boundary = "", end: Boundary = "") -> Tag:

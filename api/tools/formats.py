@@ -6,6 +6,7 @@ from ...grammar.structural_tag import Token
 from ...grammar.structural_tag.spec import joined
 from .cohere import Cohere
 from .format import FramedFormat, ToolFormat
+from .gemma import GemmaCalls
 from .harmony import Harmony
 from .headed_formats import DeepSeekV3, DeepSeekV31, KimiK2, MistralCalls
 from .json_formats import FunctionTag, JsonSection, KeyedJson, Llama3Json, PlainJson, WrappedJson
@@ -106,6 +107,13 @@ _ALL: tuple[ToolFormat, ...] = (
         name="gigachat31", trigger=Token(token="<|function_call|>"), before=Token(token="<|function_call|>"), after="", separator=""
     ),
     KeyedJson(),
+    GemmaCalls(name="gemma4", trigger=Token(token="<|tool_call>"), end=Token(token="<tool_call|>"), bare_style="gemma"),
+    GemmaCalls(
+        name="functiongemma",
+        trigger=Token(token="<start_function_call>"),
+        end=Token(token="<end_function_call>"),
+        bare_style="functiongemma",
+    ),
     Cohere(name="cohere_command3", content_begin=Token(token="<|START_RESPONSE|>"), content_end=Token(token="<|END_RESPONSE|>")),
     Cohere(name="cohere_command4", content_begin=Token(token="<|START_TEXT|>"), content_end=Token(token="<|END_TEXT|>")),
     DeepSeekV3(),
@@ -156,6 +164,8 @@ _SIGNS = (
     (("<|message_sep|>", "function call"), "gigachat3"),
     (("<|function_call|>",), "gigachat31"),
     (("<|tools_prefix|>",), "apertus"),
+    (("<|tool_call>call:",), "gemma4"),
+    (("<start_function_call>",), "functiongemma"),
     (("<\uff5ctool\u2581sep\uff5c>", "```json"), "deepseek_v3"),
     (("<\uff5ctool\u2581sep\uff5c>",), "deepseek_v31"),
     (("<|tool_call_argument_begin|>",), "kimi_k2"),

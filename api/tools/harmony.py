@@ -10,7 +10,8 @@ from collections.abc import Sequence as Items
 from typing import TYPE_CHECKING
 
 from ...grammar.structural_tag import AnyText, Node, Optional, Or, Repeat, Sequence, Tag, Text, Token, TriggeredTags
-from .format import FramedFormat, any_of, arguments_of, group, in_order, spelled
+from ...grammar.structural_tag.spec import Boundary, joined
+from .format import FramedFormat, any_of, arguments_of, group, in_order, repeated, spelled
 from .labels import ARGUMENTS, GROUP, HEADED_CALL, MESSAGE
 from .tool import Tool, ToolChoice
 
@@ -34,15 +35,14 @@ class Harmony(FramedFormat):
     content_begin = (CHANNEL, "final", BODY)
 
     def call(self, tool: Tool) -> Tag:
-        return self._call(tool, _KIND)
+        return self._call(tool, _KINDS)
 
     def calls(self, tools: Items[Tool], *, parallel: bool) -> Node:
         named_after = group(any_of([self.call(tool) for tool in tools]), begin=(CHANNEL, "commentary to=functions."))
-        kind = in_order(CHANNEL, "commentary", _KIND)
-        named_before = group(any_of([self._call(tool, kind) for tool in tools]), begin=" to=functions.")
+        kinds = tuple(joined(CHANNEL, "commentary", kind) for kind in _KINDS)
+        named_before = group(any_of([self._call(tool, kinds) for tool in tools]), begin=" to=functions.")
         one = Or(elements=(named_after, named_before))
-        more = Repeat(content=in_order(_AFTER_CALL, one))
-        return group(in_order(one, *((more,) if parallel else ()), Optional(content=CALL)))
+        return group(in_order(repeated(one, _AFTER_CALL) if parallel else one, Optional(content=CALL)))
 
     def answer(
         self, tools: Items[Tool], choice: ToolChoice, final: Node | None, thought: Thought | None, *, content_is_open: bool = False
@@ -60,14 +60,16 @@ class Harmony(FramedFormat):
     def written(self, name: str, arguments: str) -> str:
         return f"<|channel|>commentary to=functions.{name} <|constrain|>json<|message|>{arguments}"
 
-    def _call(self, tool: Tool, kind: Node) -> Tag:
-        arguments = Tag(name=ARGUMENTS, begin=BODY, content=arguments_of(tool), end=("",))
-        return Tag(name=HEADED_CALL + tool.name, begin=tool.name, content=in_order(kind, arguments), end=("",))
+    def _call(self, tool: Tool, kinds: tuple[Boundary, ...]) -> Tag:
+        """A call whose name is followed by one of `kinds`."""
+        header = Tag(name=GROUP, begin="", content=Text(value=""), end=kinds)
+        arguments = Tag(name=ARGUMENTS, begin="", content=arguments_of(tool), end=("",))
+        return Tag(name=HEADED_CALL + tool.name, begin=tool.name, content=in_order(header, arguments), end=("",))
 
 
-# What a message says of its content.
-_KIND = Optional(content=Or(elements=(in_order(" ", CONSTRAIN, "json"), in_order(CONSTRAIN, "json"), Text(value=" json"))))
-_HEADER = Tag(name=MESSAGE, begin=(CHANNEL, "final"), content=_KIND, end=(BODY,))
+# What a message says of its content, up to where that begins.
+_KINDS: tuple[Boundary, ...] = (BODY, (" ", CONSTRAIN, "json", BODY), (CONSTRAIN, "json", BODY), (" json", BODY))
+_HEADER = Tag(name=MESSAGE, begin=(CHANNEL, "final"), content=Text(value=""), end=_KINDS)
 _PREAMBLE = in_order(
     Tag(name=MESSAGE, begin=(CHANNEL, "commentary", BODY), content=Text(value=""), end=("",)),
     TriggeredTags(

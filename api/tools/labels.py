@@ -7,17 +7,20 @@
 `headed call:<tool>`        a tag `arguments` with that text follows inside, maybe after a tag `call id`
 `identified call:<tool>`    the same; its own text up to there is the id of the call
 `named call:<tool>`         holds a tag for each argument, see `grammar.structural_tag.parameter_styles`
+`gemma call:<tool>`, `functiongemma call:<tool>`    their content is the arguments as `grammar.structural_tag.bare_values` has them
 `constant:<word>`           inside of an argument: another spelling of `true`, `false` or `null`
 """
 
 from __future__ import annotations
 
+from ...grammar.structural_tag.bare_values import BARE_STYLES
 from ...grammar.structural_tag.parameter_styles import ARGUMENT, CONSTANT, PADDED_ARGUMENT, TEXT_ARGUMENT
 
 CALL = "call:"
 HEADED_CALL = "headed call:"
 IDENTIFIED_CALL = "identified call:"
 NAMED_CALL = "named call:"
+BARE_CALLS = {f"{style} call:": style for style in BARE_STYLES}
 ARGUMENTS = "arguments"
 CALL_ID = "call id"
 CONTENT = "content"
@@ -27,6 +30,7 @@ MESSAGE = "message"
 __all__ = [
     "ARGUMENT",
     "ARGUMENTS",
+    "BARE_CALLS",
     "CALL",
     "CALL_ID",
     "CONSTANT",

@@ -23,6 +23,8 @@ FORMAT_NAMES = (
     "gigachat3",
     "gigachat31",
     "apertus",
+    "gemma4",
+    "functiongemma",
     "cohere_command3",
     "cohere_command4",
     "deepseek_v3",

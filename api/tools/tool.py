@@ -75,11 +75,13 @@ class ToolChoice:
         mode: "none": no call; "auto": calls or an answer; "required": at least one call.
         name: the only tool that may be called, exactly once.
         parallel: several calls in one answer are allowed.
+        field: where the request says so.
     """
 
     mode: Mode = "auto"
     name: str | None = None
     parallel: bool = True
+    field: str = "tool_choice"
 
     @property
     def must_call(self) -> bool:

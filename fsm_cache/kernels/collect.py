@@ -36,6 +36,7 @@ from .classify import (
     REST,
     ROOM,
     SPACE,
+    SPARE,
     STRING,
     TIDY,
     WALK,
@@ -59,12 +60,17 @@ from .kit import (
     EOS,
     FOUND,
     INFO,
+    LEAF_ALL,
     LEAF_BASE,
     LEAF_BOUNDED,
     LEAF_CLOSING,
     LEAF_ENDERS,
+    LEAF_EXIT_NEEDS,
     LEAF_EXITS,
     LEAF_IDS,
+    LEAF_MOST,
+    LEAF_NEEDS,
+    LEAF_NUM_ALL,
     LEAF_NUM_CLOSING,
     LEAF_NUM_ENDERS,
     LEAF_NUM_EXITS,
@@ -98,6 +104,7 @@ from .tasks import (
     ENDING,
     EXIT_WALKS,
     FINISH,
+    FITTING,
     INSIDE,
     KEEP,
     LEAF,
@@ -118,14 +125,16 @@ from .tasks import (
     add_ids,
     find_closing,
     keep_closing,
+    keep_short,
     need,
+    num_fitting,
     plain_row,
     push_task,
 )
 from .walk import DECLARED, walk
 
 
-@kernel(i4(LONGS, LONGS, P, P, P, P))
+@kernel(i4(LONGS, LONGS, P, P, P, P), apart=True)
 def add_string(kit, book, tasks, status, header, info):
     """The tokens inside any string. Answers 1 once they are added, 0 where other tasks come first, or a code."""
     tidy, room, lack, after = info[TIDY], info[ROOM], info[LACK], info[EXIT]
@@ -149,7 +158,7 @@ def add_string(kit, book, tasks, status, header, info):
     return np.int32(1)
 
 
-@kernel(types.void(LONGS, LONGS, P, i4, i4))
+@kernel(types.void(LONGS, LONGS, P, i4, i4), apart=True)
 def add_names(kit, book, status, tidy, after):
     """What may follow inside a key that is declared or any other, once the tokens that end a declared one are known."""
     strings = longs_at(kit[STRINGS + tidy])
@@ -170,7 +179,7 @@ def add_names(kit, book, status, tidy, after):
         dropped[order[k]] = 0
 
 
-@kernel(i4(LONGS, LONGS, P, P, P, i4, i4, i4, i4))
+@kernel(i4(LONGS, LONGS, P, P, P, i4, i4, i4, i4), apart=True)
 def add_leaf(kit, book, tasks, status, header, key, after, part, node):
     """Does a LEAF task, the top one, but for the walks that it leaves to others. Answers 0, or a code."""
     at = leaf_slot(book, key)
@@ -178,6 +187,8 @@ def add_leaf(kit, book, tasks, status, header, key, after, part, node):
     if leaves[at] < 0:
         return need(status, np.int32(NEED_LEAF), key, 0)
     table = longs_at(leaves[at + 1])
+    if part >= FITTING and part - FITTING >= table[LEAF_MOST]:
+        part = np.int32(WHOLE)
     slot = np.int32(0)
     closes = part != INSIDE and table[LEAF_NUM_CLOSING] >= 0
     if closes:
@@ -187,7 +198,10 @@ def add_leaf(kit, book, tasks, status, header, key, after, part, node):
     status[DEPTH] -= 1
     if part == INSIDE and table[LEAF_BOUNDED]:
         return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), node)
-    if part != ENDING:
+    if part >= FITTING:
+        fitting = num_fitting(at_address(table[LEAF_NEEDS]), table[LEAF_NUM_ALL], part - np.int32(FITTING))
+        add_ids(kit, status, at_address(table[LEAF_ALL]), fitting)
+    elif part != ENDING:
         if table[LEAF_BASE]:
             add_base(kit, status, table[LEAF_BASE])
         add_ids(kit, status, at_address(table[LEAF_IDS]), table[LEAF_NUM_IDS])
@@ -195,14 +209,17 @@ def add_leaf(kit, book, tasks, status, header, key, after, part, node):
         return np.int32(0)
     add_ids(kit, status, at_address(table[LEAF_ENDERS]), table[LEAF_NUM_ENDERS])
     if not closes:
-        return push_task(tasks, status, header, np.int32(EXIT_WALKS), key, 0, after, 0)
+        return push_task(tasks, status, header, np.int32(EXIT_WALKS), key, 0, after, part)
     closings = at_address(book[BOOK_CLOSINGS])
     ids, number = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1])), np.int64(closings[slot + 2])
+    first = status[COUNT]
     add_common(kit, status, ids, number, at_address(table[LEAF_CLOSING]), table[LEAF_NUM_CLOSING])
+    if part >= FITTING:
+        keep_short(kit, status, np.int32(table[LEAF_TIDY]), first, part - np.int32(FITTING))
     return np.int32(0)
 
 
-@kernel(i4(P, P, P, P, P, P, LONGS, P, P, P, i4))
+@kernel(i4(P, P, P, P, P, P, LONGS, P, P, P, i4), apart=True)
 def push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, info, node):
     """Leaves tasks for the tokens inside a key. Answers 0, or a code."""
     row, classes, parent = info[LEAF_ROW], info[CLASSES], nodes[node * NODE + PARENT]
@@ -230,7 +247,7 @@ def push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, in
     return code
 
 
-@kernel(i4(LONGS, P, P, P, i4, i4))
+@kernel(i4(LONGS, P, P, P, i4, i4), apart=True)
 def push_beginnings(kit, tasks, status, header, node, begins):
     """Walks of the tokens with which a value begins other than a scalar, or after whitespace. Answers 0, or a code."""
     first = at_address(longs_at(kit[MAIN])[TRIE_FIRST])
@@ -270,7 +287,7 @@ def was_visited(seen, status, node):
     return k < status[NUM_SEEN]
 
 
-@kernel(i4(P, P, P, P, P, P, P, LONGS, LONGS, P, P, i4, i4))
+@kernel(i4(P, P, P, P, P, P, P, LONGS, LONGS, P, P, i4, i4), apart=True)
 def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks, status, node, recorded):
     """Adds the tokens of a node, the top of the tasks, or leaves other tasks that add them. Answers 0, or a code."""
     seen, info = at_address(kit[SEEN]), at_address(kit[INFO])
@@ -322,7 +339,10 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
     if way in (IN_LEAF, AT_VALUE):
         if info[LEAF_ROW] < 0 or code < 0:
             return code
-        return push_task(tasks, status, header, np.int32(LEAF), info[LEAF_ROW], info[EXIT], WHOLE, node)
+        fits = way == IN_LEAF and info[SPARE] >= 0
+        return push_task(
+            tasks, status, header, np.int32(LEAF), info[LEAF_ROW], info[EXIT], np.int32(FITTING + info[SPARE] if fits else WHOLE), node
+        )
     if way == MEMBERS:
         while node != NIL and code == 0:
             code = push_task(tasks, status, header, np.int32(VISIT), nodes[node * NODE + A], 0, 0, 0)
@@ -364,7 +384,8 @@ def collect(memory, kit_array, book_array, state, recorded):
             else:
                 exits = at_address(leaf[LEAF_EXITS])
                 tasks[at + 2] = b + 1
-                code = push_task(tasks, status, header, np.int32(READ), MAIN, exits[2 * b], exits[2 * b + 1], c)
+                if d < FITTING or at_address(leaf[LEAF_EXIT_NEEDS])[b] <= d - FITTING:
+                    code = push_task(tasks, status, header, np.int32(READ), MAIN, exits[2 * b], exits[2 * b + 1], c)
         elif what == LEAF:
             code = add_leaf(kit, book, tasks, status, header, a, b, c, d)
         elif what in (READ, NAMES, DECLARED_KEYS):

@@ -113,7 +113,7 @@ def ends_name(nodes, table, state, byte):
     return name_child(table, name, byte) >= 0
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, LONGS, P, P, P, P, BYTES, i4, i4, i4, i4))
+@kernel(i4(P, P, P, P, P, P, P, P, LONGS, P, P, P, P, BYTES, i4, i4, i4, i4), apart=True)
 def walk(
     nodes, buckets, rows, table, values, frames, transitions, header, trie, path, out, found, status, dropped, state, start, stop, names
 ):  # fmt: skip

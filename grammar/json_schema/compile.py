@@ -151,7 +151,7 @@ class SchemaCompiler:
         expander = self.expander
         shapes = expander.expand(node)
         targets: dict[int, int] = {}
-        counted: tuple[int, int | None] | None = None
+        counted: tuple[int, int | None, int] | None = None
         distinct_string: int | None = None
         strings = self._strings_in(shapes.string, unlike) if unlike else []
         if shapes.string is NO_STRING:
@@ -160,9 +160,13 @@ class SchemaCompiler:
             tidy = shapes.string.language is not None and not self._any_order
             distinct_string = self._distinct_string_row(shapes.string, tidy=tidy)
         elif shapes.string.language is None and not shapes.string.is_all:
-            counted = (shapes.string.low, shapes.string.high)
+            counted = (shapes.string.low, shapes.string.high, GENERIC_STRING_ROW)
         elif expander.has_string(shapes.string):
-            targets[0x22] = self._string_row(shapes.string)
+            longer = shapes.string.without_high()
+            if longer is None:
+                targets[0x22] = self._string_row(shapes.string)
+            else:
+                counted = (0, shapes.string.high, self._counted_row(longer))
         numbers = [value for value in unlike if value.kind == "number"]
         if shapes.number is NO_NUMBERS:
             pass
@@ -204,7 +208,7 @@ class SchemaCompiler:
     def _starts_of_objects(self, shapes: Sequence[ObjectShape], rivals: tuple[Value, ...], *, sole: bool) -> list[int]:
         frames: list[int] = []
         for shape in shapes:
-            if sole or self._has_value(objects=shape):
+            if sole or self.has_value(objects=shape):
                 one = self._object(shape, rivals)
                 if one.differs(rivals):
                     frames.append(one.start(rivals))
@@ -213,7 +217,7 @@ class SchemaCompiler:
     def _starts_of_arrays(self, shapes: Sequence[ArrayShape], rivals: tuple[Value, ...], *, sole: bool) -> list[int]:
         frames: list[int] = []
         for shape in shapes:
-            if sole or self._has_value(arrays=shape):
+            if sole or self.has_value(arrays=shape):
                 one = self.array_frames(shape, by_value=bool(rivals))
                 if one.differs(rivals):
                     frames.append(~one.start(rivals) if one.kind.is_recorded else one.start(rivals))
@@ -223,7 +227,8 @@ class SchemaCompiler:
         line = self.machine.row_targets(row)[0x21:0x7F].tolist()
         targets.update([(byte, target) for byte, target in enumerate(line, 0x21) if target != DEAD])
 
-    def _has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
+    def has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
+        """Whether some finite value has a shape."""
         needs = (
             object_needs(self.expander, objects)
             if objects is not None
@@ -266,9 +271,14 @@ class SchemaCompiler:
             return self.machine.words_row(language, words)
         return self.machine.shared_row(language, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy)
 
+    def _counted_row(self, language: Language) -> int:
+        key = ("counted", language)
+        tidy = not self._any_order
+        return self.machine.shared_row(key, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy, counted=True)
+
     def _numbers_row(self, numbers: Numbers) -> int:
         key = (numbers, self._any_order)
-        return self.machine.shared_row(key, lambda: self._number_automaton(numbers), json=False)
+        return self.machine.shared_row(key, lambda: self.number_automaton(numbers), json=False)
 
     @cached_property
     def _nonzero_row(self) -> int:
@@ -277,7 +287,8 @@ class SchemaCompiler:
     def _has_negatives(self, numbers: NumberSet) -> bool:
         return not (numbers & NumberSet.range(maximum=-1)).is_empty(self.expander.limits)
 
-    def _number_automaton(self, numbers: Numbers) -> CharAutomaton:
+    def number_automaton(self, numbers: Numbers) -> CharAutomaton:
+        """How numbers are spelt."""
         limits = self.expander.limits
         integers = numbers.plain & NumberSet.integers()
         if numbers.plain == numbers.other:

@@ -45,7 +45,7 @@ from .unions import MAX_MEMBERS
 from .values import begin_item
 
 
-@kernel(i4(P, i4, P, i4))
+@kernel(i4(P, i4, P, i4), apart=True)
 def pass_guards(nodes, state, out, count):
     """Appends to out[:count] the nodes of `state`, which follows a value, with guards passed. Answers the new count, -1 if too many."""
     first = count
@@ -84,7 +84,7 @@ def close_value(nodes, table, frames, header, node, out, count):
     return ask(header, 0, 0, 0) if count < 0 else count
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4))
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4, i4, P, i4), apart=True)
 def step_array(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte, masking, out, count):
     """A byte other than whitespace or ']' after '[' or after an item. Answers the new count, or a code."""
     a = nodes[node * NODE + A]
@@ -110,7 +110,7 @@ def step_array(nodes, buckets, rows, table, values, frames, transitions, header,
     return count
 
 
-@kernel(i4(P, P, P, P, P, i4, P, i4))
+@kernel(i4(P, P, P, P, P, i4, P, i4), apart=True)
 def step_colon(nodes, buckets, table, transitions, header, node, out, count):
     """The colon after a key. Answers the new count, or a code."""
     parent = nodes[node * NODE + PARENT]
@@ -131,7 +131,7 @@ def step_colon(nodes, buckets, table, transitions, header, node, out, count):
     return count
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4), apart=True)
 def step_object(nodes, buckets, rows, table, values, frames, transitions, header, node, kind, byte):
     """A byte other than whitespace or '}' after '{', after a member or after its comma. Answers the state, DEAD or a code."""
     a = nodes[node * NODE + A]

@@ -35,7 +35,7 @@ def escape_unit(nodes, raw, last, skip):
     return value
 
 
-@kernel(i4(P, P, P, i4, i4, i4))
+@kernel(i4(P, P, P, i4, i4, i4), apart=True)
 def append_decoded(nodes, buckets, header, text, raw, byte):
     """`text` followed by the character that the escape `raw` + `byte` spells, as UTF-8 bytes."""
     length = np.int32(1)

@@ -1,10 +1,9 @@
-"""Kernels that are called through their addresses, which lie in the header: else each of their callers would be compiled with a copy."""
+"""Kernels that are called through their addresses, which lie in the header: `either` calls itself, and `step` is given to many."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
@@ -40,10 +39,3 @@ def _either(_typing, nodes, buckets, header, x, y):
 
 step: Any = intrinsic(_step)
 either: Any = intrinsic(_either)
-
-
-def address_of(kernel: Any) -> np.ndarray:
-    """Where the code of a far kernel is, as two int32."""
-    compiled = next(iter(kernel.overloads.values()))
-    address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_cfunc_wrapper_name)
-    return np.array([address], np.uint64).view(np.int32)

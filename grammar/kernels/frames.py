@@ -117,7 +117,7 @@ def may_continue(nodes, buckets, rows, table, values, frames, transitions, heade
     return np.int32(1)
 
 
-@kernel(i4(P, P, P, i4, i4, i4, i4, i4, i4))
+@kernel(i4(P, P, P, i4, i4, i4, i4, i4, i4), apart=True)
 def after_value(nodes, buckets, header, kind, frame, space, extras, parent, insert):
     """The node behind a value: of `kind` in `frame`, or the question whose answer is its frame (written ~question)."""
     if frame < 0:

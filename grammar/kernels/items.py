@@ -44,7 +44,7 @@ def is_item_of(nodes, after):
     return kind in (ARRAY_AFTER, GUARD)
 
 
-@kernel(i4(P, P, P, i4, i4))
+@kernel(i4(P, P, P, i4, i4), apart=True)
 def end_item(nodes, buckets, header, text, after):
     """The state after an item that must differ from those seen, or DEAD."""
     is_guard = nodes[after * NODE + KIND] == GUARD
@@ -61,7 +61,7 @@ def end_item(nodes, buckets, header, text, after):
     )
 
 
-@kernel(i4(P, P, P, P, i4, i4, i4, i4, i4))
+@kernel(i4(P, P, P, P, i4, i4, i4, i4, i4), apart=True)
 def step_item(nodes, buckets, rows, header, row, text, after, byte, masking):
     """One byte of a number or literal that must differ from the items seen."""
     target = rows[row * ROW + byte]
@@ -82,7 +82,7 @@ def step_item(nodes, buckets, rows, header, row, text, after, byte, masking):
     return make_node(nodes, buckets, header, ITEM, target, text, 0, after, 1)
 
 
-@kernel(i4(P, P, P, P, P, i4, i4, i4, i4, P, i4))
+@kernel(i4(P, P, P, P, P, i4, i4, i4, i4, P, i4), apart=True)
 def begin_distinct(nodes, buckets, rows, table, header, at, byte, masking, after, out, count):
     """The first byte of an item that must differ from those listed in the node `after`. Answers the new count, or a code."""
     if count + 4 > MAX_MEMBERS:

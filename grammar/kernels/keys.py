@@ -63,7 +63,7 @@ def name_child(table, at, byte):
     return np.int32(-1)
 
 
-@kernel(i4(P, P, P, P, P, i4, i4, i4, i4, i4, i4, i4, i4))
+@kernel(i4(P, P, P, P, P, i4, i4, i4, i4, i4, i4, i4, i4), apart=True)
 def enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_escape, byte, text, raw, after, masking):
     """The state in `target`, a row inside a key or a distinct string, after `byte`, or DEAD."""
     extras = nodes[after * NODE + C]
@@ -97,7 +97,7 @@ def enter_key_row(nodes, buckets, rows, table, header, target, frame_at, from_es
     return make_node(nodes, buckets, header, KEY, target, text, raw, after, 1)
 
 
-@kernel(i4(P, P, P, P, P, i4, i4, i4))
+@kernel(i4(P, P, P, P, P, i4, i4, i4), apart=True)
 def end_key(nodes, buckets, table, frames, header, outcome, text, after):
     """The state after the closing quote of a key, or DEAD."""
     frame = nodes[after * NODE + A]
@@ -113,7 +113,7 @@ def end_key(nodes, buckets, table, frames, header, outcome, text, after):
     return make_node(nodes, buckets, header, COLON, outcome, table[WS_BEFORE_COLON], 0, after, 1)
 
 
-@kernel(i4(P, P, P, P, P, P, i4, i4, i4))
+@kernel(i4(P, P, P, P, P, P, i4, i4, i4), apart=True)
 def step_name(nodes, buckets, rows, table, frames, header, node, byte, masking):
     """One byte inside a key that is so far the beginning of declared names."""
     at = nodes[node * NODE + A]
@@ -156,7 +156,7 @@ def step_name(nodes, buckets, rows, table, frames, header, node, byte, masking):
     return make_node(nodes, buckets, header, NAME, child, text, target, after, 1)
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4), apart=True)
 def step_key(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
     """One byte inside an object key. While `masking`, text that cannot repeat a seen key is not remembered."""
     row = nodes[node * NODE + A]

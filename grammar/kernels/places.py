@@ -48,7 +48,7 @@ def begin_alternative(nodes, buckets, table, header, at, parent):
     return after if after < 0 else make_node(nodes, buckets, header, LEAF, table[at], 0, 0, after, 1)
 
 
-@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4))
+@kernel(i4(P, P, P, P, P, P, P, P, i4, i4, P, i4), apart=True)
 def step_position(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, out, count):
     """First byte after a place in a context-free grammar. Answers the count, or a code."""
     at = values[nodes[node * NODE + A]]
@@ -72,7 +72,7 @@ def step_position(nodes, buckets, rows, table, values, frames, transitions, head
     return count
 
 
-@kernel(i4(P, P, P, P, P, i4, P, i4, i4))
+@kernel(i4(P, P, P, P, P, i4, P, i4, i4), apart=True)
 def begin_fork(nodes, buckets, table, values, header, node, out, first, count):
     """Appends the continuations of a fork to out[first:first + count]. Answers the new count, or a code."""
     at = values[nodes[node * NODE + A]]

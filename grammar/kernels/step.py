@@ -207,7 +207,7 @@ MAY_END = 1
 GOES_ON = 2
 
 
-@kernel(i4(P, P, P, P, P, P, i4, P, P))
+@kernel(i4(P, P, P, P, P, P, i4, P, P), apart=True)
 def look_ahead(nodes, buckets, rows, table, values, header, state, out, found):
     """Follows what can be passed without a byte. Answers the number of marks met, in out[:count], or a code.
 

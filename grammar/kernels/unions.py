@@ -192,7 +192,7 @@ def sort_members(nodes, members, count):
         gap //= 2
 
 
-@kernel(i4(P, P, P, P, i4))
+@kernel(i4(P, P, P, P, i4), apart=True)
 def union(nodes, buckets, header, members, count):
     """The union of the states `members[:count]`, or a code. `members` is scratch of OUT_SIZE ints."""
     given = count

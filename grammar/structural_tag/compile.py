@@ -18,15 +18,16 @@ from ..json_schema.document import Document
 from ..json_schema.expand import Expander
 from ..json_schema.names import Names
 from ..limits import Limits
-from ..machine import Machine, leaf_row
+from ..machine import Machine
 from ..machine_layout import FINAL_ROW, FORK, LEAF, MARK, SWITCH, VALUE, WS_OUTER_AFTER, WS_OUTER_BEFORE
 from ..machine_parts import Element
 from ..regex import Language
+from .bare_values import BARE_STYLES, BareValues
 from .bounded_text import text_and_end, text_without
 from .checks import Checks
 from .compiled import CompiledTag, Mark
 from .emptiness import Emptiness
-from .forks import Elements, Forks, Word
+from .forks import Elements, Forks, Leaves, Word
 from .free_text import FreeText, Pattern
 from .parameters import written_texts
 from .parts import Parts, placed
@@ -71,9 +72,9 @@ class _Compiler:
         self._tags = {id(node): number for number, node in enumerate(n for n in walk(root) if isinstance(n, Tag))}
         self._marks: list[Mark] = []
         self._forks = Forks(self._machine, limits)
-        self._leaves: dict[int, Elements] = {}
-        self._languages: dict[Language, Elements] = {}
-        self._literals: dict[str, Elements] = {}
+        self._prepared: dict[int, Elements] = {}  # by id of a node
+        self._leaves = Leaves(self._machine, limits)
+        self._tokens: dict[Symbols, Elements] = {}
         self._empty = Emptiness()
         self._checks = Checks(symbols, self._empty, limits)
         self._read_grammars: dict[int, Elements] = {}  # without the empty text
@@ -92,20 +93,20 @@ class _Compiler:
     def _prepare(self, node: Node) -> None:
         """Makes a leaf, or checks a node whose content is prepared already; errors belong to compiling, not to decoding."""
         if isinstance(node, Text):
-            self._leaves[id(node)] = self._literal(node.value)
+            self._prepared[id(node)] = self._leaves.literal(node.value)
         elif isinstance(node, Token):
-            self._leaves[id(node)] = self._forks.choose([Word(self._symbols.of(node), ())])
+            self._prepared[id(node)] = self._token(self._symbols.of(node))
         elif isinstance(node, RegexNode):
             language = self._parts[node]
             assert isinstance(language, Language)
-            self._leaves[id(node)] = self._leaf(language)
+            self._prepared[id(node)] = self._leaves.of(language)
             self._empty.leaves[id(node)] = language.matches("", self._limits)
         elif isinstance(node, GrammarNode):
-            self._leaves[id(node)] = placed(node, "grammar", lambda: self._grammar(node))
+            self._prepared[id(node)] = placed(node, "grammar", lambda: self._grammar(node))
         elif isinstance(node, Member):
-            self._leaves[id(node)] = placed(node.schema, node.schema.schema_pointer, lambda: self._member(node))
+            self._prepared[id(node)] = placed(node.schema, node.schema.schema_pointer, lambda: self._member(node))
         elif isinstance(node, JsonSchema):
-            self._leaves[id(node)] = placed(node, node.schema_pointer, lambda: self._schema(node))
+            self._prepared[id(node)] = placed(node, node.schema_pointer, lambda: self._schema(node))
         elif isinstance(node, TriggeredTags | AnyText):
             self._checks.free(node)
         elif isinstance(node, Tag):
@@ -113,19 +114,15 @@ class _Compiler:
         elif isinstance(node, Repeat) and self._empty.may_be(node.content):
             self._checks.repeated(node.content, child(node.pointer, "content"))
 
-    def _literal(self, text: str) -> Elements:
-        if text not in self._literals:
-            row = leaf_row(self._machine, Language.literal(text).automaton(self._limits)) if text else FINAL_ROW
-            self._literals[text] = () if row == FINAL_ROW else (Element(LEAF, row),)
-        return self._literals[text]
-
-    def _leaf(self, language: Language) -> Elements:
-        read = self._languages.get(language)
-        if read is None:
-            read = self._languages[language] = (Element(LEAF, leaf_row(self._machine, language.automaton(self._limits))),)
-        return read
+    def _token(self, symbols: Symbols) -> Elements:
+        if symbols not in self._tokens:
+            self._tokens[symbols] = self._forks.choose([Word(symbols, ())])
+        return self._tokens[symbols]
 
     def _schema(self, node: JsonSchema) -> Elements:
+        if node.style in BARE_STYLES:
+            style = BARE_STYLES[node.style]
+            return BareValues(self._compiler(node), self._forks, self._leaves, self._symbols, style, self._limits).root()
         return self._value(self._compiler(node).root_value())
 
     def _compiler(self, node: JsonSchema) -> SchemaCompiler:
@@ -150,7 +147,7 @@ class _Compiler:
             return self._value(compiler.value(value))
         texts = written_texts(node, compiler.expander.expand(value).string)
         self._empty.leaves[id(node)] = texts.matches("", self._limits)
-        return self._leaf(texts)
+        return self._leaves.of(texts)
 
     def _grammar(self, node: GrammarNode) -> Elements:
         grammar = self._parts[node]
@@ -170,7 +167,7 @@ class _Compiler:
         return self._readings[key]
 
     def _reading(self, node: Node, end: _End | None) -> Elements:
-        leaf = self._leaves.get(id(node))
+        leaf = self._prepared.get(id(node))
         if leaf is not None:
             return (*leaf, *self._close(end))
         if isinstance(node, SequenceNode):
@@ -233,12 +230,12 @@ class _Compiler:
             return [(*way, *self._repeated(node, 0, high)) for way in self._something(node.content)] if node.max != 0 else []
         if isinstance(node, AnyText):
             words = [text for text in map(text_of, node.excludes) if text is not None]
-            return [self._leaf((text_without(words) & Language.length(0, node.max_chars)) - Language.empty_string())]
+            return [self._leaves.of((text_without(words) & Language.length(0, node.max_chars)) - Language.empty_string())]
         if isinstance(node, RegexNode):
             language = self._parts[node]
             assert isinstance(language, Language)
             language -= Language.empty_string()
-            return [] if language.is_empty(self._limits) else [self._leaf(language)]
+            return [] if language.is_empty(self._limits) else [self._leaves.of(language)]
         return [self._read_grammars[id(node)]] if isinstance(node, GrammarNode) else []
 
     def _something_of(self, elements: Sequence[Node]) -> list[Elements]:
@@ -294,7 +291,7 @@ class _Compiler:
 
     def _any_token(self, node: AnyToken) -> Elements:
         if self._with_marks or not self._symbols.knows_vocabulary:
-            return self._leaf(text_without(self._watched_words(node.excludes, None)) & Language.length(1, None))
+            return self._leaves.of(text_without(self._watched_words(node.excludes, None)) & Language.length(1, None))
         text = FreeText(self._patterns({}, {}, node.excludes), may_end=False, limits=self._limits)
         rows = self._forks.rows(text)
         self._count(rows, text, {}, 1)
@@ -304,14 +301,14 @@ class _Compiler:
         exits, words = self._exits(end), self._watched_words(node.excludes, end)
         text = text_without(words) & Language.length(0, max_chars)
         if not exits:
-            return [(*self._leaf(text), *self._close(end))]
+            return [(*self._leaves.of(text), *self._close(end))]
         ways: list[Elements] = []
         for word, then in exits.items():
             spelled = as_text(word)
             if spelled is None:  # a special token, which is in no text
-                ways.append((*self._leaf(text), *self._forks.choose([Word(word, then)])))
+                ways.append((*self._leaves.of(text), *self._forks.choose([Word(word, then)])))
             else:
-                ways.append((*self._leaf(text_and_end(spelled, words, max_chars)), *then))
+                ways.append((*self._leaves.of(text_and_end(spelled, words, max_chars)), *then))
         return ways
 
     def _watched_words(self, excludes: tuple[Boundary, ...], end: _End | None) -> list[str]:

@@ -10,6 +10,7 @@ from .pointers import child
 from .spec import Boundary, Node, Piece, Sequence, Tag, Text, Token
 
 Json = Any
+_SURROGATE = "a lone surrogate is in no text"
 Reader = Callable[[Json, str, int], Node]  # of a value, its pointer and its depth
 
 
@@ -45,7 +46,10 @@ class Fields:
         return self._data.get(name) is not None
 
     def text(self, name: str) -> str:
-        return _unicode(self._typed(name, self.value(name), str, "a text"), self.at(name))
+        text = self._typed(name, self.value(name), str, "a text")
+        if not _is_unicode(text):
+            raise GrammarError(_SURROGATE, pointer=self.at(name))
+        return text
 
     def optional_text(self, name: str) -> str | None:
         value = self._data.pop(name, None)
@@ -142,12 +146,15 @@ class Fields:
         if token and isinstance(data, str | int) and not isinstance(data, bool):
             return Token(token=data, pointer=pointer)
         if isinstance(data, Mapping):
-            return self._pieces(self._read(data, pointer, self._depth + 1))
+            plain = _plain_pieces(data, pointer)
+            return self._pieces(self._read(data, pointer, self._depth + 1)) if plain is None else plain
         if not isinstance(data, str):
             raise GrammarError(f"a boundary is a text or a token, not {_named(data)}", pointer=pointer)
         if not data and not may_be_empty:
             raise GrammarError("this text may not be empty", pointer=pointer)
-        return _unicode(data, pointer)
+        if not _is_unicode(data):
+            raise GrammarError(_SURROGATE, pointer=pointer)
+        return data
 
     def _pieces(self, node: Node) -> Boundary:
         """A node as a boundary: a token, or texts and tokens in a sequence."""
@@ -167,10 +174,24 @@ class Fields:
         return value
 
 
-def _unicode(text: str, pointer: str) -> str:
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise GrammarError("a lone surrogate is in no text", pointer=pointer)
-    return text
+def _is_unicode(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _plain_pieces(data: Mapping[str, Json], pointer: str) -> Boundary | None:
+    """A boundary as this library writes it, in a hurry: there are many. None where it has to be looked at."""
+    pieces: list[Piece] = []
+    for part in data["elements"] if data.get("type") == "sequence" and isinstance(data.get("elements"), list) else (data,):
+        if not isinstance(part, Mapping) or len(part) != 2:
+            return None
+        kind, token, text = part.get("type"), part.get("token"), part.get("value")
+        if kind == "token" and isinstance(token, str) and token:
+            pieces.append(Token(token=token, pointer=pointer))
+        elif kind == "const_string" and isinstance(text, str) and text and text.isascii():
+            pieces.append(text)
+        else:
+            return None
+    return pieces[0] if len(pieces) == 1 else tuple(pieces)
 
 
 def _named(value: Json) -> str:

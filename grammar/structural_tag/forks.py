@@ -1,14 +1,16 @@
-"""Forks and switches: the nodes of a machine at which a text may go on in several ways."""
+"""Leaves, forks and switches: what reads a text, and the nodes of a machine at which it may go on in several ways."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..languages import CharAutomaton
 from ..limits import Limits
-from ..machine import Machine
-from ..machine_layout import FORK, SWITCH
+from ..machine import Machine, leaf_row
+from ..machine_layout import FORK, LEAF, SWITCH
 from ..machine_parts import Element, ForkParts
+from ..regex import Language
 from .free_text import SwitchAutomaton, Words
 from .switch_rows import SwitchRows
 from .symbols import Symbols, num_bytes
@@ -22,6 +24,29 @@ class Word(NamedTuple):
 
     rest: Symbols
     then: Elements
+
+
+class Leaves:
+    """Makes the leaves of one machine, each once."""
+
+    def __init__(self, machine: Machine, limits: Limits):
+        self._machine = machine
+        self._limits = limits
+        self._made: dict[object, Elements] = {}
+
+    def literal(self, text: str) -> Elements:
+        """Reads a text; nothing for the empty one."""
+        return self.of(Language.literal(text)) if text else ()
+
+    def of(self, language: Language) -> Elements:
+        """Reads a text of a language."""
+        return self.of_automaton(language, lambda: language.automaton(self._limits))
+
+    def of_automaton(self, key: object, make: Callable[[], CharAutomaton]) -> Elements:
+        """Reads what an automaton accepts. Equal keys are of equal automata."""
+        if key not in self._made:
+            self._made[key] = (Element(LEAF, leaf_row(self._machine, make())),)
+        return self._made[key]
 
 
 class Forks:

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from .. import json_text
+from ..collector import RELAXED
 from ..errors import GrammarError, LimitError
 from ..grammar import Compiled, Grammar
 from ..limits import Limits
+from .bare_values import BARE_STYLES
 from .compile import compile_tree
 from .compiled import CompiledTag
 from .parameters import with_parameters
 from .parser import StructuralParser, Vocabulary
 from .parts import Parts
 from .reader import read_tree
-from .spec import AnyToken, Node, Tag, tokens_of, walk
+from .spec import AnyToken, JsonSchema, Node, Tag, tokens_of, walk
 from .symbols import SymbolTable
 from .writer import to_json
 
@@ -48,7 +50,8 @@ class TagGrammar(Grammar):
     def compile(self, limits: Limits | None = None, special_tokens: Mapping[str, int | None] | None = None) -> Compiled:
         made, self._checked = self._checked, None
         if made is None or self._has_tokens or (limits or Limits()) != self._limits:
-            made = compile_tree(self._whole, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
+            with RELAXED:
+                made = compile_tree(self._whole, self._parts, SymbolTable(special_tokens), limits or Limits(), marks=False)
         return Compiled(made.machine, made.start)
 
     def parser(self, vocabulary: Vocabulary | None = None) -> StructuralParser:
@@ -62,7 +65,7 @@ class TagGrammar(Grammar):
         """
         special = vocabulary.named_tokens if vocabulary is not None else None
         key = frozenset((special or {}).items())
-        with self._parsers_lock:
+        with self._parsers_lock, RELAXED:
             made = self._for_parsers.get(key)
             if made is None or made.machine.num_nodes > _MAX_SHARED_NODES:
                 made = compile_tree(self._whole, self._parts, SymbolTable(special), self._limits, marks=True)
@@ -71,7 +74,8 @@ class TagGrammar(Grammar):
 
 
 def _depends_on_tokens(node: Node) -> bool:
-    return isinstance(node, AnyToken) or next(tokens_of(node), None) is not None
+    is_bare = isinstance(node, JsonSchema) and node.style in BARE_STYLES
+    return is_bare or isinstance(node, AnyToken) or next(tokens_of(node), None) is not None
 
 
 def _load(spec: Any, limits: Limits) -> tuple[str, Any]:

@@ -34,7 +34,7 @@ def with_parameters(node: Node, parts: Parts, limits: Limits) -> Node:
         GrammarError: with the pointer of a schema that has no such tree.
     """
     if isinstance(node, JsonSchema):
-        return node if node.style == "json" else _Object(node, parts, limits).tree()
+        return _Object(node, parts, limits).tree() if node.style in STYLES else node
     if isinstance(node, Sequence | Or):
         elements = tuple(with_parameters(element, parts, limits) for element in node.elements)
         changed = any(new is not old for new, old in zip(elements, node.elements, strict=True))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .. import json_text
 from ..cfg.ebnf import parse_ebnf
 from ..cfg.gbnf import parse_gbnf
 from ..cfg.ir import ContextFreeGrammar, JsonValue, SpecialToken
@@ -43,6 +44,7 @@ class Parts:
         self._limits = limits
         self._languages: dict[tuple[str, str, tuple[str, ...]], Language] = {}
         self._parts: dict[str, Part] = {}
+        self._documents: dict[str, Document] = {}  # by the text of the schema
         self._schemas: list[tuple[str, Document]] = []
         self.whitespace = Whitespace.policy("bounded")
         self.have_tokens = False
@@ -98,8 +100,11 @@ class Parts:
     def _document(self, node: JsonSchema) -> Document:
         name = shipped_name(node.json_schema)
         schema = node.json_schema if name is None else shipped_schema(name)
-        document = Document(schema, draft_of(schema, None), {})
-        raise_refused(check_schema(Expander(document, self._limits), only_refused=True))
+        text = json_text.dumps(schema)
+        document = self._documents.get(text)
+        if document is None:
+            document = self._documents[text] = Document(schema, draft_of(schema, None), {})
+            raise_refused(check_schema(Expander(document, self._limits), only_refused=True))
         self._schemas.append((child(node.pointer, node.schema_pointer), document))
         return document
 

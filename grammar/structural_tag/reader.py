@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import GrammarError, LimitError
+from .bare_values import BARE_STYLES
 from .fields import Fields
 from .parameter_styles import STYLES
 from .pointers import child
@@ -26,6 +27,7 @@ from .spec import (
     Token,
     TriggeredTags,
     pieces,
+    reading,
 )
 
 Json = Any
@@ -110,7 +112,7 @@ def _regex(fields: Fields) -> Node:
 
 
 def _json_schema(fields: Fields) -> Node:
-    return _json_schema_of(fields, fields.choice("style", ("json", *STYLES)))
+    return _json_schema_of(fields, fields.choice("style", ("json", *STYLES, *BARE_STYLES)))
 
 
 def _qwen_xml_parameter(fields: Fields) -> Node:
@@ -244,7 +246,7 @@ def _tags_with_separator(fields: Fields) -> Node:
     if not tags:
         raise GrammarError("there has to be at least one tag", pointer=fields.at("tags"))
     one = Or(elements=tags, pointer=fields.at("tags"))
-    separator = Text(value=fields.text("separator"), pointer=fields.at("separator"))
+    separator = reading(fields.boundary("separator"))
     at_least_one, stop_after_first = fields.flag("at_least_one"), fields.flag("stop_after_first")
     more = Repeat(content=Sequence(elements=(separator, one), pointer=fields.pointer), pointer=fields.pointer)
     some: Node = one if stop_after_first else Sequence(elements=(one, more), pointer=fields.pointer)

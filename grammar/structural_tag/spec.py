@@ -227,6 +227,19 @@ def pieces(boundary: Boundary) -> tuple[Piece, ...]:
     return boundary if isinstance(boundary, tuple) else (boundary,)
 
 
+def boundary_of(node: Node) -> Boundary | None:
+    """A node as a boundary; None for what is no text, token, or sequence of these."""
+    parts = node.elements if isinstance(node, Sequence) else (node,)
+    found = [part.value if isinstance(part, Text) else part for part in parts if isinstance(part, Text | Token)]
+    return joined(*found) if len(found) == len(parts) else None
+
+
+def reading(boundary: Boundary) -> Node:
+    """A node that reads a boundary."""
+    parts = tuple(Text(value=piece) if isinstance(piece, str) else piece for piece in pieces(boundary))
+    return parts[0] if len(parts) == 1 else Sequence(elements=parts)
+
+
 def joined(*boundaries: Boundary) -> Boundary:
     """Boundaries one after another, as one."""
     found: list[Piece] = []

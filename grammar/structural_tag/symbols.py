@@ -61,8 +61,9 @@ class SymbolTable:
         self._ids = special_tokens or {}
         self._names = {token_id: name for name, token_id in self._ids.items() if token_id is not None}
         self.knows_vocabulary = special_tokens is not None
-        self._lenient = lenient
+        self.is_lenient = lenient
         self.uses_tokens = False
+        self._made: dict[tuple[Piece, ...], Symbols] = {}
 
     def of(self, boundary: Boundary) -> Symbols:
         """The symbols of a boundary.
@@ -70,7 +71,12 @@ class SymbolTable:
         Raises:
             GrammarError: an id that is no special token.
         """
-        return tuple(symbol for piece in pieces(boundary) for symbol in self._of(piece))
+        if not isinstance(boundary, tuple):
+            return self._of(boundary)
+        found = self._made.get(boundary)
+        if found is None:
+            found = self._made[boundary] = tuple(symbol for piece in boundary for symbol in self._of(piece))
+        return found
 
     def _of(self, piece: Piece) -> Symbols:
         if isinstance(piece, str):
@@ -83,7 +89,7 @@ class SymbolTable:
                 return ()
         else:
             token_id = piece.token
-            if token_id not in self._names and not self._lenient:
+            if token_id not in self._names and not self.is_lenient:
                 what = f"{token_id} is no special token of the vocabulary" if self.knows_vocabulary else "a token id needs a vocabulary"
                 raise GrammarError(what, pointer=piece.pointer)
         self.uses_tokens = True

@@ -20,6 +20,7 @@ from .spec import (
     Text,
     Token,
     TriggeredTags,
+    boundary_of,
     pieces,
 )
 
@@ -80,9 +81,10 @@ def _separated(node: Sequence) -> dict[str, Json] | None:
     if (again.min, again.max) != (0, None) or not isinstance(again.content, Sequence) or len(again.content.elements) != 2:
         return None
     separator, tag = again.content.elements
-    if not isinstance(separator, Text) or tag is not first:
+    boundary = boundary_of(separator)
+    if boundary is None or tag is not first:
         return None
-    written = {"type": "tags_with_separator", "tags": [to_json(tag) for tag in tags], "separator": separator.value}
+    written = {"type": "tags_with_separator", "tags": [to_json(tag) for tag in tags], "separator": _boundary(boundary)}
     return {**written, "at_least_one": True}
 
 

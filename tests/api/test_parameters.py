@@ -67,7 +67,7 @@ def test_chat_defaults(given: dict[str, Any]):
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"use_beam_search": True}, "use_beam_search"),
+    ({"beam_width": 3}, "beam_width"),
     ({"use_beam_search": 0}, "use_beam_search"),
     ({"length_penalty": 2.0}, "length_penalty"),
     ({"length_penalty": True}, "length_penalty"),

@@ -72,6 +72,25 @@ def test_calls_are_read_from_the_answer():
     assert all(call["type"] == "function" and call["id"].startswith("call_") for call in message["tool_calls"])
 
 
+@pytest.mark.parametrize(("said", "held"), [({"strict": True}, True), ({}, True), ({"strict": None}, True), ({"strict": False}, False)])
+def test_arguments_obey_the_schema_unless_the_tool_is_said_not_to_be_strict(said: dict[str, Any], held: bool):
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, **said}
+    runtime = hermes("")
+    client(runtime).post(CHAT, json=ASKED | {"tools": [{"type": "function", "function": function}], "tool_choice": "required"})
+    (request,) = runtime.engine.submitted  # pyright: ignore[reportAttributeAccessIssue]
+    accepts = [request.grammar.accepts(f'<tool_call>\n{{"name": "f", "arguments": {text}}}\n</tool_call>') for text in ('{"a": 1}', '{"b": 1}')]
+    assert accepts == [True, not held]
+
+
+def test_a_schema_that_cannot_be_enforced_is_refused_with_the_way_out():
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"pattern": "(a)\\1"}}}}
+    body = ASKED | {"tools": [{"type": "function", "function": function}]}
+    error = client(hermes("")).post(CHAT, json=body).json()["error"]
+    assert error["param"] == "tools[0].function.parameters" and "'strict': false" in error["message"]
+    function["strict"] = False
+    assert client(hermes("x")).post(CHAT, json=body).status_code == 200
+
+
 def test_a_stream_adds_up_to_the_same():
     choices = streamed(client(hermes(TWO_CALLS)).post(CHAT, json=ASKED | {"stream": True}))
     assert choices[0]["delta"] == {"role": "assistant", "content": ""}
@@ -87,6 +106,53 @@ def test_a_stream_adds_up_to_the_same():
     assert calls == {0: {"name": "get_weather", "arguments": '{"city": "Rome"}'}, 1: {"name": "stop", "arguments": "{}"}}
     assert [choice["finish_reason"] for choice in choices][-1] == "tool_calls"
     assert len(choices) > 20, "the arguments come as they are written"
+
+
+OLDER: dict[str, Any] = {"messages": ASKED["messages"], "functions": [tool["function"] for tool in (WEATHER, STOP)]}
+ONE_CALL = TWO_CALLS[: TWO_CALLS.rindex("\n<tool_call>")]
+
+
+def test_functions_are_the_older_form_of_tools():
+    choice = client(hermes(ONE_CALL)).post(CHAT, json=OLDER).json()["choices"][0]
+    assert choice["finish_reason"] == "function_call"
+    called = {"name": "get_weather", "arguments": '{"city": "Rome"}'}
+    assert choice["message"] == {"role": "assistant", "content": "I look.", "refusal": None, "function_call": called}
+    deltas = streamed(client(hermes(ONE_CALL)).post(CHAT, json=OLDER | {"stream": True}))
+    calls = [delta["delta"]["function_call"] for delta in deltas if "function_call" in delta["delta"]]
+    assert calls[0] == {"name": "get_weather", "arguments": ""} and "".join(call["arguments"] for call in calls) == called["arguments"]
+    assert deltas[-1]["finish_reason"] == "function_call" and "tool_calls" not in str(deltas)
+    plain = client(hermes("Sunny.")).post(CHAT, json=OLDER).json()["choices"][0]
+    assert (plain["message"]["content"], plain["finish_reason"]) == ("Sunny.", "stop")
+
+
+@pytest.mark.parametrize(
+    ("choice", "good", "bad"),
+    [
+        ("auto", ["text", ONE_CALL], [TWO_CALLS]),
+        ({"name": "stop"}, ['<tool_call>\n{"name": "stop", "arguments": {}}\n</tool_call>'], ["text", ONE_CALL]),
+    ],
+)
+def test_choices_of_functions(choice: Any, good: list[str], bad: list[str]):
+    runtime = hermes("")
+    client(runtime).post(CHAT, json=OLDER | {"function_call": choice})
+    grammar = runtime.engine.submitted[0].grammar  # pyright: ignore[reportAttributeAccessIssue]
+    assert all(map(grammar.accepts, good)) and not any(map(grammar.accepts, bad))
+    assert client(hermes(ONE_CALL)).post(CHAT, json=OLDER | {"function_call": "none"}).json()["choices"][0]["finish_reason"] == "stop"
+
+
+def test_results_of_functions():
+    runtime = hermes("Sunny.")
+    talk = [
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": None, "function_call": {"name": "stop", "arguments": "{}"}},
+        {"role": "function", "name": "stop", "content": "done"},
+    ]
+    assert client(runtime).post(CHAT, json=OLDER | {"messages": talk}).status_code == 200
+    template: Any = runtime.model.chat_template
+    seen = template.seen[-1]["messages"]
+    call = {"id": "call_1", "type": "function", "function": {"name": "stop", "arguments": {}}}
+    assert seen[1]["tool_calls"] == [call]
+    assert seen[2] == {"role": "tool", "content": "done", "name": "stop", "tool_call_id": "call_1"}
 
 
 def test_an_answer_without_calls_is_as_without_tools():

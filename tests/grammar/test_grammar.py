@@ -7,6 +7,7 @@ import datetime
 import enum
 import functools
 import json
+import re
 import threading
 import uuid
 from collections.abc import Callable
@@ -230,7 +231,7 @@ TYPES: list[tuple[Any, list[str], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("python_type", "valid", "invalid"), TYPES, ids=lambda x: str(x)[:40])
+@pytest.mark.parametrize(("python_type", "valid", "invalid"), TYPES, ids=lambda x: getattr(x, "__name__", str(x))[:40])
 def test_types(python_type: Any, valid: list[str], invalid: list[str]) -> None:
     grammar = Grammar.of(python_type)
     for text in valid:
@@ -270,7 +271,7 @@ def _uncallable(x: Callable[[int], int]) -> None: ...
 @pytest.mark.parametrize(
     "python_type",
     [5, object(), Station, len, Callable[[int], int], list["Nowhere"], _positional_only, _variadic, _unknown, _uncallable, functools.partial(_unknown, 1)],  # noqa: F821 # pyright: ignore[reportUndefinedVariable]
-    ids=str,
+    ids=lambda x: re.sub(" at 0x[0-9a-f]+", "", str(x)),
 )  # fmt: skip
 def test_types_without_a_schema_are_refused(python_type: Any) -> None:
     with pytest.raises(GrammarError):

@@ -130,6 +130,9 @@ class ScriptCursor:
         self._taken -= n - self.finished if n else 0
         self.finished = self.finished and not n
 
+    def fork(self) -> ScriptCursor:
+        return copy.copy(self)
+
     def mask(self) -> Mask:
         if self._script.error_at == self._taken and self._script.error is not None:
             raise self._script.error

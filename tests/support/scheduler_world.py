@@ -24,7 +24,11 @@ def limits(**overrides) -> EngineLimits:
 
 
 class World:
-    """A scheduler and an executor that checks every plan and answers with the token 7."""
+    """A scheduler and an executor that checks every plan and answers with the token 7.
+
+    Attributes:
+        pausing: requests that get no token, but wait for `extend`.
+    """
 
     def __init__(self, **overrides):
         self.limits = limits(**overrides)
@@ -33,6 +37,7 @@ class World:
         self.tokens: dict[str, list[int]] = {}
         self.written: dict[int, list[int]] = {}
         self.num_computed = 0
+        self.pausing: set[str] = set()
 
     def add(self, request_id: str, tokens: list[int], **options) -> None:
         self.scheduler.add(request_id, tokens, **options)
@@ -42,16 +47,24 @@ class World:
         self.scheduler.finish(request_id)
         self.tokens.pop(request_id, None)
 
+    def fork(self, request_id: str, new_id: str) -> None:
+        self.scheduler.fork(request_id, new_id)
+        self.tokens[new_id] = list(self.tokens[request_id])
+        self.pausing.add(new_id)
+
+    def extend(self, request_id: str, token: int) -> None:
+        self.scheduler.extend(request_id, token)
+        self.tokens[request_id].append(token)
+
     def step(self) -> StepPlan:
         plan = self.scheduler.schedule()
         assert plan.num_tokens <= self.limits.max_num_batched_tokens
         assert len({chunk.request_id for chunk in plan.chunks}) == len(plan.chunks) <= self.limits.max_num_seqs
-        for copied in plan.copies:
-            self.written[copied.target] = list(self.written[copied.source])
+        self.written |= {copied.target: list(self.written[copied.source]) for copied in plan.copies}  # all at once
         for chunk in plan.chunks:
             self._write(chunk)
         self.num_computed += plan.num_tokens
-        new = dict.fromkeys(plan.sampling_ids, (7,))
+        new = {request_id: (7,) for request_id in plan.sampling_ids if request_id not in self.pausing}
         self.scheduler.commit(plan, StepResult(new_token_ids=new))
         for request_id in new:
             self.tokens[request_id].append(7)

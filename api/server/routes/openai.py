@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from ...openai.answer_writer import AnswerChatWriter
+from ...openai.answer_writer import AnswerChatWriter, FunctionChatWriter
 from ...openai.protocol import ChatCompletionBody, CompletionBody, GenerationBody
 from ...openai.responses_body import ResponsesBody
 from ...openai.responses_writer import ResponsesWriter
@@ -39,7 +39,8 @@ class OpenAIRoutes:
         if make_reader is None:
             writer = ChatWriter(**shared)
         else:
-            writer = AnswerChatWriter(make_reader=make_reader, include_reasoning=body.include_reasoning is not False, **shared)
+            make_writer = FunctionChatWriter if body.uses_functions else AnswerChatWriter
+            writer = make_writer(make_reader=make_reader, include_reasoning=body.include_reasoning is not False, **shared)
         return await service.answer(request, jobs, writer, stream=bool(body.stream))
 
     async def completions(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ from api_fakes import PlainTemplate, fake_runtime, says
 from formcast import Grammar, Vocabulary, compile_grammar
 from formcast.api.answers.conversations import Conversations
 from formcast.api.answers.forms import AnswerForm, AnswerForms, Asked
+from formcast.api.answers.names import ALIASES, REASONING_NAMES
 from formcast.api.answers.reader import Answer, AnswerReader
 from formcast.api.answers.reasoning import REASONING_FORMATS, Thought, ThoughtMeter, reasoning_format, thought_after
 from formcast.api.constraints import Constraint, of_regex, of_schema
@@ -183,6 +184,19 @@ def test_what_a_prompt_says_of_the_thought(prompt: str, expected: Thought | None
     assert thought_after(prompt, THINK, None) == expected
 
 
+def test_thoughts_set_off_by_a_token_and_a_text():
+    used = AnswerForms(FORMATS["gemma4"], _vocabulary(**{"<|channel>": 1, "<channel|>": 2})).form(
+        Asked(constraint=SCHEMA), Thought(format=REASONING_FORMATS["gemma4"], is_open=False)
+    )
+    assert used.needs_tokens and used.constraint is not None and used.make_reader is not None
+    tokens = [1, *(3 + byte for byte in b"thought\nHm <channel|>."), 2, *(3 + byte for byte in b'{"a": 1}')]
+    cursor = compile_grammar(used.constraint.grammar, _vocabulary(**{"<|channel>": 1, "<channel|>": 2})).cursor()
+    assert all(map(cursor.advance, tokens)) and cursor.accepting
+    reader = used.make_reader()
+    deltas = [delta for token in tokens for delta in reader.feed("", [token])]
+    assert said(Answer.of([*deltas, *reader.finish()])) == ("Hm <channel|>.", '{"a": 1}', [])
+
+
 @pytest.mark.parametrize(
     ("name", "source", "expected"),
     [
@@ -192,12 +206,19 @@ def test_what_a_prompt_says_of_the_thought(prompt: str, expected: Thought | None
         (None, None, None),
         ("none", "<think></think>", None),
         ("deepseek_r1", "", THINK),
+        ("minimax_m2", "", THINK),
+        (None, "{{ '<|channel>thought' }} <channel|>", REASONING_FORMATS["gemma4"]),
     ],
 )
 def test_the_format_of_a_template(name: str | None, source: str | None, expected: Any):
     assert reasoning_format(name, source, FORMATS["hermes"]) == expected
     with pytest.raises(InvalidRequest, match="qwen3"):
         reasoning_format("qwen4", source, FORMATS["hermes"])
+
+
+def test_names_are_those_of_formats():
+    assert tuple(REASONING_FORMATS) == REASONING_NAMES
+    assert set(ALIASES.values()) <= set(REASONING_NAMES) and not set(ALIASES) & set(REASONING_NAMES)
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,8 @@ from formcast.api.tools.format import FramedFormat
 from formcast.api.tools.formats import FORMATS, format_named, format_of_template
 from formcast.api.tools.names import ALIASES, FORMAT_NAMES
 from formcast.api.tools.tool import Tool, ToolChoice, ToolError
-from formcast.grammar.structural_tag import to_json
+from formcast.grammar.structural_tag import JsonSchema, to_json
+from formcast.grammar.structural_tag.bare_values import BARE_STYLES
 from formcast.grammar.structural_tag.reader import read_tree
 from formcast.grammar.structural_tag.spec import tokens_of, walk
 
@@ -47,6 +48,21 @@ TOOLS = [
     Tool(name="stop"),
 ]
 STOPPING = TOOLS[2]
+# Texts and names of arguments that spell what formats are made of.
+HOSTILE = Tool(
+    name="get",
+    strict=True,
+    parameters={
+        "type": "object",
+        "properties": {
+            "arguments": {"enum": ["", "\n", "</parameter>x", "</arg_value>", '"}', "<|call|>", '<|"|>', "null", "true", "\\", "[1]", ")", "```"]},
+            "name": {"anyOf": [{"type": "integer"}, {"type": "string", "maxLength": 3}, {"type": "null"}]},
+            "to": {"type": "object", "properties": {"a": {"type": "string", "pattern": "^[<{\"\n]*$"}}, "additionalProperties": False},
+        },
+        "required": ["arguments"],
+        "additionalProperties": False,
+    },
+)
 WEATHER = ("get_weather", '{"city": "Rome", "days": 3}')
 TIME = ("get_time", '{"zone": "UTC"}')
 STOP = ("stop", "{}")
@@ -278,7 +294,8 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
         b"</param",
     ]
     vocabulary = Vocabulary(pieces, [0], special_tokens={token: number for number, token in enumerate(special, 1)})
-    used = Used(AnswerForms(FORMATS[name], vocabulary).form(Asked(tools=TOOLS, choice=REQUIRED)))
+    tools = [*TOOLS, HOSTILE]
+    used = Used(AnswerForms(FORMATS[name], vocabulary).form(Asked(tools=tools, choice=REQUIRED)))
     fsm = compile_grammar(used.grammar, vocabulary)
     rng = random.Random(name)
     for _ in range(3):
@@ -297,7 +314,7 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
         assert whole == read_tokens(used.reader(), tokens, spelled, 1)
         if tokens[-1] == 0:
             assert whole
-        by_name = {tool.name: tool for tool in TOOLS}
+        by_name = {tool.name: tool for tool in tools}
         for call, complete in whole:
             if complete is not None:
                 jsonschema.validate(complete, dict(by_name[call].schema))
@@ -305,7 +322,8 @@ def test_whatever_the_masks_allow_is_a_call(name: str):
 
 def _tokens_of(tool_format: Any) -> list[str]:
     tree = tool_format.tree(TOOLS, REQUIRED)
-    return [str(token.token) for node in walk(tree) for token in tokens_of(node)]
+    quotes = [BARE_STYLES[node.style].quote for node in walk(tree) if isinstance(node, JsonSchema) and node.style in BARE_STYLES]
+    return [str(token.token) for token in (*quotes, *(token for node in walk(tree) for token in tokens_of(node)))]
 
 
 def read_tokens(reader: AnswerReader, tokens: list[int], spelled: list[bytes], size: int) -> list[tuple[str, Any]]:
@@ -376,6 +394,8 @@ def test_tools_that_cannot_be_served(make: Any, field: str):
         ("{{ tools }} <|message_sep|>\n\nfunction call<|role_sep|>\n", "gigachat3"),
         ("{{ tools }} <|function_call|>", "gigachat31"),
         ("{{ tools }} <|tools_prefix|>[", "apertus"),
+        ("{{ tools }} <|tool_call>call:{{ name }}", "gemma4"),
+        ("{{ tools }} <start_function_call>call:{{ name }}", "functiongemma"),
         ("<|START_RESPONSE|> {{ tools }} <|START_ACTION|>", "cohere_command3"),
         ("<|START_TEXT|> {{ tools }} <|START_ACTION|>", "cohere_command4"),
         ("<|start|>assistant<|channel|>analysis<|message|>", "harmony"),

@@ -25,6 +25,6 @@ def beam_params(params: BeamSearchParams, *, n: int | None = None) -> SamplingPa
 
 
 def refuse_beams(params: Any) -> None:
-    """Raises InvalidRequest for parameters of a beam search where answers are sampled, or come in pieces."""
+    """Raises InvalidRequest for parameters of a beam search where answers come in pieces."""
     if isinstance(params, BeamSearchParams):
-        raise InvalidRequest("BeamSearchParams are for `beam_search`, whose answers come whole", param="sampling_params")
+        raise InvalidRequest("the answers of a beam search come whole, in `beam_search`: they cannot be streamed", param="sampling_params")

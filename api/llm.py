@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..grammar.grammar import Grammar
 
 Conversation = Sequence[dict[str, Any]]
+AnyParams = SamplingParams | BeamSearchParams
 
 
 class LLM:
@@ -129,7 +130,7 @@ class LLM:
     def generate(
         self,
         prompts: str | Sequence[str] | Sequence[int] | Sequence[Sequence[int]],
-        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        sampling_params: AnyParams | Sequence[AnyParams] | None = None,
         *,
         schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
         regex: str | None = None,
@@ -143,7 +144,7 @@ class LLM:
 
         Args:
             prompts: a text, token ids, or a list of either.
-            sampling_params: for all prompts, or one for each.
+            sampling_params: for all prompts, or one for each; `BeamSearchParams` search as `beam_search` does.
             schema: a JSON Schema, or a Pydantic class whose instances `.parsed` then holds.
             regex: the whole answer matches it.
             choice: the answer is one of these texts.
@@ -169,7 +170,7 @@ class LLM:
     def chat(
         self,
         messages: Conversation | Sequence[Conversation],
-        sampling_params: SamplingParams | BeamSearchParams | Sequence[SamplingParams] | None = None,
+        sampling_params: AnyParams | Sequence[AnyParams] | None = None,
         *,
         schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
         regex: str | None = None,
@@ -188,7 +189,6 @@ class LLM:
 
         Args:
             messages: `{"role": ..., "content": ...}` dicts.
-            sampling_params: for all conversations, or one for each; `BeamSearchParams` search as `beam_search` does.
             tools: functions that may be called, as dicts of OpenAI's form; `.tool_calls` of an output then holds the calls. Arguments
                 obey the schema unless the function has `"strict": False`. With a constraint, an answer is calls or obeys it.
             tool_choice: "auto", "required", "none" or the name of a tool.
@@ -208,8 +208,6 @@ class LLM:
             self._conversations.turn(each, asked, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
             for each in _each_conversation(messages)
         ]
-        if isinstance(sampling_params, BeamSearchParams):
-            return self._search(turns, sampling_params, progress)
         return self._run(turns, sampling_params, progress)
 
     def beam_search(
@@ -234,7 +232,8 @@ class LLM:
             schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
         )
         form = AnswerForm(constraint=constraint)
-        return self._search([Turn(self._encode(prompt), form) for prompt in _each_prompt(prompts)], params, progress)
+        beam_params(params)
+        return self._run([Turn(self._encode(prompt), form) for prompt in _each_prompt(prompts)], params, progress)
 
     def stream(
         self,
@@ -258,6 +257,7 @@ class LLM:
         constraint = constraints.from_arguments(
             schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
         )
+        refuse_beams(sampling_params)
         return self._deltas(self._job(Turn(self._encode(prompt), AnswerForm(constraint=constraint)), sampling_params or SamplingParams()))
 
     def stream_chat(
@@ -284,6 +284,7 @@ class LLM:
         use = choice_from(tool_choice, parallel=parallel_tool_calls)
         asked = Asked(tools=tools_from(tools, use), choice=use, constraint=constraint)
         turn = self._conversations.turn(messages, asked, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
+        refuse_beams(sampling_params)
         return self._deltas(self._job(turn, sampling_params or SamplingParams()))
 
     def _deltas(self, job: Job) -> Iterator[Delta]:
@@ -295,11 +296,12 @@ class LLM:
                 index, output = session.next()
                 yield delta_of(output, builders[index])
 
-    def _job(self, turn: Turn, params: SamplingParams, *, beam_search: BeamSearchParams | None = None) -> Job:
-        refuse_beams(params)
-        turn.check(params)
-        check_length(turn.prompt, max_tokens=params.max_tokens, max_model_len=self.runtime.max_model_len)
-        return turn.job(params=params, beam_search=beam_search)
+    def _job(self, turn: Turn, params: SamplingParams | BeamSearchParams) -> Job:
+        beam_search = params if isinstance(params, BeamSearchParams) else None
+        sampling = beam_params(params) if isinstance(params, BeamSearchParams) else params
+        turn.check(sampling)
+        check_length(turn.prompt, max_tokens=sampling.max_tokens, max_model_len=self.runtime.max_model_len)
+        return turn.job(params=sampling, beam_search=beam_search)
 
     def _encode(self, prompt: str | Sequence[int]) -> Prompt:
         return self._encoder.of_text(prompt) if isinstance(prompt, str) else self._encoder.of_token_ids(prompt)
@@ -307,16 +309,11 @@ class LLM:
     def _run(
         self,
         turns: Sequence[Turn],
-        sampling_params: SamplingParams | Sequence[SamplingParams] | None,
+        sampling_params: AnyParams | Sequence[AnyParams] | None,
         progress: bool | Progress,
     ) -> list[RequestResult]:
         params = _each_params(sampling_params, len(turns))
-        return self._run_jobs([self._job(turn, own) for turn, own in zip(turns, params, strict=True)], progress)
-
-    def _search(self, turns: Sequence[Turn], params: BeamSearchParams, progress: bool | Progress) -> list[RequestResult]:
-        return self._run_jobs([self._job(turn, beam_params(params), beam_search=params) for turn in turns], progress)
-
-    def _run_jobs(self, jobs: Sequence[Job], progress: bool | Progress) -> list[RequestResult]:
+        jobs = [self._job(turn, own) for turn, own in zip(turns, params, strict=True)]
         with batch_progress(progress, total=len(jobs)) as report:
             return run_jobs(self.runtime.engine, jobs, max_in_flight=self.runtime.max_waiting, report=report)
 
@@ -341,7 +338,7 @@ def _each_conversation(messages: Any) -> list[Conversation]:
     return [messages] if messages and isinstance(messages[0], dict) else list(messages)
 
 
-def _each_params(given: SamplingParams | Sequence[SamplingParams] | None, count: int) -> list[SamplingParams]:
+def _each_params(given: AnyParams | Sequence[AnyParams] | None, count: int) -> list[AnyParams]:
     if not isinstance(given, Sequence):
         return [given or SamplingParams()] * count
     if len(given) != count:

@@ -19,7 +19,6 @@ from .machine_layout import (
     F_TIDY,
     FINAL_ROW,
     FLAGS,
-    ROW_SERIAL,
     WS_AFTER_COLON,
     WS_AFTER_COMMA,
     WS_AFTER_VALUE,
@@ -31,12 +30,12 @@ from .machine_layout import (
 from .row_store import STORE
 from .whitespace import NONE, Whitespace
 
-_MAX_LEAVES = 1024  # kept though no grammar uses them now
+_MAX_LEAVES = 2048  # kept though no grammar uses them now
 _MAX_ROWS = 40_000  # and their rows
-_REVIEW = 16  # leaves grow while they are used: after so many new ones all are counted
-_MAX_STARTS = 4096
+_REVIEW = 256  # leaves grow while they are used: after so many new ones all are counted
 
 _MAX_WORD_ROWS = 2048
+_PRINTABLE = slice(0x21, 0x7F)
 _SIMPLE = re.compile(r"[ !#-\[\]-~]*")  # characters that a tidy string spells as themselves and in no other way
 
 
@@ -124,30 +123,42 @@ class WordRows:
 
 
 class ScalarStart:
-    """A row that says how a scalar value begins.
+    """A row that says how a scalar value begins: with a quotation mark, or as one of other leaves does. It holds the leaves.
 
     Args:
-        targets: `(byte, row)`.
+        string: the leaf after a quotation mark; None if it cannot come.
+        others: leaves of numbers and words, which begin with different bytes.
     """
 
-    def __init__(self, targets: tuple[tuple[int, int], ...]):
-        self.row = STORE.allocate(STORE.own(self), 0)
-        line = STORE.rows[self.row]
+    def __init__(self, string: Leaf | None, others: Sequence[Leaf]):
+        self._leaves = (*others,) if string is None else (string, *others)
+        self._row = STORE.allocate(STORE.own(self), 0)
+        line = STORE.rows[self._row]
         line[:256] = DEAD
-        for byte, target in targets:
-            line[byte] = target
+        for leaf in others:
+            targets = STORE.targets(leaf.start_row())[_PRINTABLE]
+            np.copyto(line[_PRINTABLE], targets, where=targets != DEAD)
+        if string is not None:
+            line[0x22] = string.start_row()
         line[FLAGS] = F_EXPANDED
 
+    def __bool__(self) -> bool:
+        """Whether there is a way to begin."""
+        return bool(self._leaves)
 
-def scalar_start(targets: tuple[tuple[int, int], ...]) -> ScalarStart:
-    """The shared row with these targets."""
-    return _scalar_start(targets, tuple(STORE.rows[[row for _, row in targets], ROW_SERIAL].tolist()))
+    @property
+    def num_rows(self) -> int:
+        return 1 + sum([leaf.num_rows for leaf in self._leaves])
 
+    @property
+    def is_worn(self) -> bool:
+        for leaf in self._leaves:  # noqa: SIM110 - asked at each use, and twice as fast as `any`
+            if leaf.is_worn:
+                return True
+        return False
 
-@lru_cache(maxsize=_MAX_STARTS)
-def _scalar_start(targets: tuple[tuple[int, int], ...], _serials: tuple[int, ...]) -> ScalarStart:
-    # rows are used again: the serials tell whether they are still the same
-    return ScalarStart(targets)
+    def start_row(self) -> int:
+        return self._row
 
 
 class WhitespaceRows(NamedTuple):

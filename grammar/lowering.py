@@ -548,6 +548,6 @@ def _covers_text(ranges: Iterable[tuple[int, int]]) -> bool:
     return covered == MAX_CODE_POINT + 1 - 0x80 - (SURROGATES[1] - SURROGATES[0] + 1)
 
 
-_ANY_STRING_LEAF = Lowering(ANY_STRING, json=True, counted=True)
-GENERIC_STRING_ROW = _ANY_STRING_LEAF.start_row()
+ANY_STRING_LEAF = Lowering(ANY_STRING, json=True, counted=True)
+GENERIC_STRING_ROW = ANY_STRING_LEAF.start_row()
 """Row of any JSON string, after its opening quote."""

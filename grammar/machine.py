@@ -11,7 +11,7 @@ import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from .kernels import entries
 from .kernels.keys import build_names
 from .kernels.step import GOES_ON, MAY_END
 from .languages import CharAutomaton
-from .leaves import Leaf, WordRows, scalar_start, shared_leaf, whitespace_rows
+from .leaves import Leaf, ScalarStart, shared_leaf, whitespace_rows
 from .limits import Limits
 from .lowering import GENERIC_STRING_ROW, KeyAutomaton, Lowering
 from .machine_layout import (
@@ -30,6 +30,7 @@ from .machine_layout import (
     EXTRA,
     FINAL_ROW,
     FORK,
+    FR_SIZE,
     GENERIC_STRING,
     GROW,
     H_NEED,
@@ -64,7 +65,7 @@ from .machine_layout import (
     WS_OUTER_BEFORE,
     A,
 )
-from .machine_memory import FRAMES, TOO_MANY, VALUES, doubled
+from .machine_memory import FRAMES, TOO_MANY, VALUES, doubled, words_of
 from .machine_parts import ArrayFrame, EscapeMaker, ForkParts, Frontier, ObjectFrame, PositionParts, Question, Transition, ValueParts
 from .recorded_text import RecordedText
 from .row_store import STORE
@@ -73,6 +74,7 @@ from .whitespace import Whitespace
 if TYPE_CHECKING:
     from .counted_text import CountedText
 
+K = TypeVar("K")
 _NOT_RAW = re.compile('[\x00-\x1f"\\\\\ud800-\udfff]')  # characters that only an escape can spell, or nothing
 
 
@@ -92,9 +94,8 @@ class Machine(RecordedText):
         self.lock = threading.RLock()
         self._found = np.empty(1, np.int32)
         self.counted_texts: list[CountedText] = []
-        self._value_makers: list[Callable[[], ValueParts | PositionParts | ForkParts]] = []
-        self._frame_makers: list[Callable[[], ObjectFrame | ArrayFrame]] = []
-        self._transition_makers: dict[int, Callable[[int], Transition]] = {}
+        self._value_makers: list[tuple[Callable[[Any], ValueParts | PositionParts | ForkParts], object]] = []
+        self._frame_makers: list[tuple[Callable[[Any], ObjectFrame | ArrayFrame], Callable[[Any, int], Transition] | None, object]] = []
         self._name_tries: list[tuple[Sequence[str], EscapeMaker]] = []
         self._texts: dict[bytes, int] = {}
         self._held: set[object] = set()  # whoever owns rows that this grammar can reach
@@ -146,19 +147,28 @@ class Machine(RecordedText):
         is_key: bool = False,
         counted: bool = False,
     ) -> int:
-        """Start row of a leaf that grammars share: `key` says which one, `make` makes its automaton (a key automaton if `is_key`) if
-        none has it yet. Its strings may be `counted`."""
+        """Start row of a leaf that grammars share, held from now on; see `shared_leaf`."""
+        return self._hold(self.shared_leaf(key, make, json=json, tidy=tidy, is_key=is_key, counted=counted))
+
+    def shared_leaf(
+        self,
+        key: Hashable,
+        make: Callable[[], CharAutomaton],
+        *,
+        json: bool,
+        tidy: bool = False,
+        is_key: bool = False,
+        counted: bool = False,
+    ) -> Leaf:
+        """A leaf that grammars share: `key` says which one, `make` makes its automaton (a key automaton if `is_key`) if none has it
+        yet. Its strings may be `counted`."""
 
         def lower() -> Lowering:
             automaton = make()
             keys = automaton if is_key and isinstance(automaton, KeyAutomaton) else None
             return Lowering(automaton, json=json, tidy=tidy, keys=keys, counted=counted, limits=self.limits)
 
-        return self._hold(shared_leaf((key, json, tidy, counted, self.limits), lower))
-
-    def words_row(self, key: Hashable, words: Sequence[str]) -> int:
-        """Start row of a string that is one of some words; see `WordRows`."""
-        return self._hold(shared_leaf((key, "words"), lambda: WordRows(words)))
+        return shared_leaf((key, json, tidy, counted, self.limits), lower)
 
     def hold(self, leaf: Lowering) -> None:
         """Keeps rows that this grammar can reach."""
@@ -168,38 +178,33 @@ class Machine(RecordedText):
         self._held.add(leaf)
         return leaf.start_row()
 
-    def scalar_row(self, targets: dict[int, int]) -> int:
-        """A complete row with these targets by byte: how a scalar value begins. Grammars share it."""
-        start = scalar_start(tuple(targets.items()))
-        self._held.add(start)
-        return start.row
+    def scalar_row(self, key: Hashable, make: Callable[[], ScalarStart]) -> int | None:
+        """The row that says how a scalar value begins, None if it cannot. Grammars share it: `key` says which one."""
+        start = shared_leaf(("scalars", key, self.limits), make)
+        return self._hold(start) if start else None
 
-    def row_targets(self, row: int) -> np.ndarray:
-        """The 256 targets of a row, filled if need be."""
-        return STORE.targets(row)
-
-    def new_position(self, maker: Callable[[], PositionParts], nullable: bool) -> int:
+    def new_position(self, maker: Callable[[K], PositionParts], key: K, nullable: bool) -> int:
         """A place in a context-free grammar that may read nothing if `nullable`."""
-        return 2 * self.new_value(maker) + nullable
+        return 2 * self.new_value(maker, key) + nullable
 
-    def new_value(self, maker: Callable[[], ValueParts | PositionParts | ForkParts]) -> int:
-        """A value or a fork, made when a step first needs it."""
+    def new_value(self, maker: Callable[[K], ValueParts | PositionParts | ForkParts], key: K) -> int:
+        """A value or a fork, made as `maker(key)` when a step first needs it."""
         value = len(self._value_makers)
         if value == len(self.values):
             self.values = doubled(self.values, -1)
             self.moved(VALUES, self.values)
-        self._value_makers.append(maker)
+        self._value_makers.append((maker, key))
         return value
 
-    def new_frame(self, maker: Callable[[], ObjectFrame | ArrayFrame], on_key: Callable[[int], Transition] | None = None) -> int:
-        """A frame made when a step needs it; `on_key(outcome)` answers where a key leads."""
+    def new_frame(
+        self, maker: Callable[[K], ObjectFrame | ArrayFrame], key: K, on_key: Callable[[K, int], Transition] | None = None
+    ) -> int:
+        """A frame made as `maker(key)` when a step needs it; `on_key(key, outcome)` answers where a key of an object leads."""
         frame = len(self._frame_makers)
         if frame == len(self.frames):
             self.frames = doubled(self.frames, -1)
             self.moved(FRAMES, self.frames)
-        self._frame_makers.append(maker)
-        if on_key is not None:
-            self._transition_makers[frame] = on_key
+        self._frame_makers.append((maker, on_key, key))
         return frame
 
     def new_names(self, names: Sequence[str], *, tidy: bool, escapes: EscapeMaker) -> int:
@@ -222,7 +227,7 @@ class Machine(RecordedText):
             data, lengths = b"".join(raw), list(map(len, raw))
         if len(data) > self.limits.max_nodes:
             raise LimitError(f"the names of an object need more than {self.limits.max_nodes} nodes (max_nodes)")
-        ends = np.array(list(accumulate(lengths)), np.int32)
+        ends = np.fromiter(accumulate(lengths), np.int32, len(names))
         out = np.empty((len(data) + 1) * NAME_NODE, np.int32)
         path = np.zeros(max(lengths, default=0) + 1, np.int32)
         owner = len(self._name_tries)
@@ -232,7 +237,7 @@ class Machine(RecordedText):
 
     def new_question(self, question: Question) -> int:
         """A frame's place that is taken by a question; see `machine_layout.ASK`."""
-        place = self.new_frame(_no_frame, lambda text: question.answer(None if text == OFF else text))
+        place = self.new_frame(_no_frame, question, _answer)
         self._questions[place] = question
         return place
 
@@ -370,7 +375,8 @@ class Machine(RecordedText):
         self.table[at + NAME_ESCAPE] = row
 
     def _fill_value(self, value: int) -> None:
-        parts = self._value_makers[value]()
+        make, key = self._value_makers[value]
+        parts = make(key)
         if isinstance(parts, ForkParts):
             nodes = [[len(alternative), *(x for element in reversed(alternative) for x in element)] for alternative in parts.alternatives]
             self.values[value] = self._append([len(nodes), *(x for alternative in nodes for x in alternative)])
@@ -390,17 +396,21 @@ class Machine(RecordedText):
         self.values[value] = self._append([row, counted, string, raw, unlike, *frames])
 
     def _fill_frame(self, frame: int) -> None:
-        made = self._frame_makers[frame]()
+        make, _, key = self._frame_makers[frame]
+        made = make(key)
         if isinstance(made, ArrayFrame):
             flat = [x for pair in made.alternatives for x in pair]
             self.frames[frame] = self._append([int(made.can_close), len(made.alternatives), *flat])
             return
-        words = self.append_bits(made.declared, made.count)
-        key_row, names = (-1 if x is None else x for x in (made.key_row, made.names))
-        self.frames[frame] = self._append([int(made.can_close), key_row, made.classes, words, names])
+        can_close, key_row, classes, declared, count, names = made
+        row, trie = -1 if key_row is None else key_row, -1 if names is None else names
+        words = self._table_used + FR_SIZE
+        self.frames[frame] = self._append([can_close, row, classes, words, trie, *words_of(declared, count)])
 
     def _fill_transition(self, frame: int, outcome: int) -> None:
-        ways = self._transition_makers[frame](outcome)
+        _, on_key, key = self._frame_makers[frame]
+        assert on_key is not None
+        ways = on_key(key, outcome)
         at = self._append([len(ways), *(x for pair in ways for x in pair)])
         self._add_transition(frame, outcome, at)
 
@@ -425,8 +435,12 @@ _BASE_BYTES = 100_000  # of a grammar beside its arrays: schema, expander
 _OBJECT_BYTES = 3_000  # of what Python keeps for a row, value or frame
 
 
-def _no_frame() -> ArrayFrame:
+def _no_frame(question: Question) -> ArrayFrame:
     raise AssertionError("a question has no frame of its own")
+
+
+def _answer(question: Question, text: int) -> Transition:
+    return question.answer(None if text == OFF else text)
 
 
 def leaf_row(machine: Machine, automaton: CharAutomaton) -> int:

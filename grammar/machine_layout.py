@@ -141,7 +141,7 @@ P_ALTERNATIVES, P_LIST = range(2)
 #         With a trie, the key row is that of undeclared names (class 0, every name), or -1.
 # array:  [can close, alternatives, (value id or UNKNOWN, next frame) ...]
 # question: transitions only, by text: [count, (OBJECT_AFTER or ARRAY_AFTER, frame) ...]
-FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS, FR_NAMES = range(5)
+FR_CLOSE, FR_KEY_ROW, FR_CLASSES, FR_WORDS, FR_NAMES, FR_SIZE = range(6)  # the words tend to stand behind it
 FR_ALTERNATIVES, FR_LIST = 1, 2
 UNKNOWN = -1  # the value of an item that must differ from items not known
 

@@ -90,7 +90,7 @@ class _Compiler:
         if sentence is None or not self._by_forks:
             return self._machine, self._machine.start_of_sentence(None if sentence is None else self._position(sentence))
         ways: list[tuple[Element, ...]] = [(self._fork((sentence,)),), *([()] if sentence.skippable else [])]
-        return self._machine, self._machine.start_of_fork(self._machine.new_value(lambda: ForkParts(ways)))
+        return self._machine, self._machine.start_of_fork(self._machine.new_value(ForkParts, ways))
 
     def part(self) -> tuple[tuple[Element, ...], bool]:
         sentence = self._places.sentence()
@@ -102,7 +102,7 @@ class _Compiler:
     def _position(self, position: Position) -> int:
         number = self._positions.get(position)
         if number is None:
-            number = self._positions[position] = self._machine.new_position(lambda: self._parts(position), position.skippable)
+            number = self._positions[position] = self._machine.new_position(self._parts, position, position.skippable)
         return number
 
     def _parts(self, position: Position) -> PositionParts:
@@ -118,8 +118,11 @@ class _Compiler:
         """A path of which something must be read."""
         number = self._forks.get(path)
         if number is None:
-            number = self._forks[path] = self._machine.new_value(lambda: ForkParts(self._ways(path)))
+            number = self._forks[path] = self._machine.new_value(self._fork_parts, path)
         return Element(FORK, number)
+
+    def _fork_parts(self, path: Path) -> ForkParts:
+        return ForkParts(self._ways(path))
 
     def _ways(self, path: Path) -> list[tuple[Element, ...]]:
         """The ways to read a path, with nothing left out that would be nothing: a fork that reads nothing is never pushed."""

@@ -325,7 +325,7 @@ class ArrayFrames:
     def frame(self, place: _Place) -> int:
         frame = self._frames.get(place)
         if frame is None:
-            frame = self._frames[place] = self._compiler.machine.new_frame(lambda: self._make(place))
+            frame = self._frames[place] = self._compiler.machine.new_frame(self._make, place)
         return frame
 
     def _make(self, place: _Place) -> ArrayFrame:

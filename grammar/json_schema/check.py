@@ -38,7 +38,7 @@ _AT_LEAST = frozenset({"minLength", "minItems", "minProperties", "minContains"})
 _COMPANIONS = {"then": "if", "else": "if", "minContains": "contains", "maxContains": "contains"}
 # Values that need no closer look: whether or not the draft knows the keyword, nothing is refused.
 _PLAIN: dict[str, Callable[[Json], bool]] = {
-    "type": lambda x: _names_types([x] if isinstance(x, str) else x),
+    "type": lambda x: x in _TYPES if isinstance(x, str) else _names_types(x),
     "properties": lambda x: isinstance(x, dict),
     "required": lambda x: isinstance(x, list) and _are_strings(x),
     "enum": lambda x: isinstance(x, list) and len(x) <= _FEW and _are_strings(x) and "".join(x).isascii(),
@@ -55,8 +55,7 @@ _STRING = frozenset((str,))
 # Of these, the ones that lead to no other schema. With remarks they make up most places, and all that is to be known of such a place
 # is seen from the one above it.
 _SETTLED = {keyword: _PLAIN[keyword] for keyword in ("type", "enum", "const", "format", "minLength", "maxLength", "minimum", "maximum")}
-_REMARKS = ("title", "description", "default", "examples", "example", "$comment", "deprecated", "readOnly", "writeOnly")
-_SETTLING = frozenset((*_SETTLED, *_REMARKS))
+_REMARKS = frozenset(("title", "description", "default", "examples", "example", "$comment", "deprecated", "readOnly", "writeOnly"))
 # Keywords whose meaning depends on other places, so that what they ask for may turn out to be unsupported.
 _COMBINED = (
     "uniqueItems", "not", "oneOf", "allOf", "anyOf", "if", "dependentSchemas", "contains", "patternProperties", "propertyNames",
@@ -64,6 +63,7 @@ _COMBINED = (
 )  # fmt: skip
 _COMBINING = frozenset((*REFERENCES, *_COMBINED))
 _REFERENCES = frozenset(REFERENCES)
+_SCHEMAS = frozenset(SCHEMAS)
 # keywords that hold schemas, in the order in which these are looked at
 _ORDER = {keyword: i for i, keyword in enumerate((*SCHEMA_MAPS, *SCHEMA_LISTS, *SCHEMAS, "dependencies"))}
 _BESIDE = {reference: KNOWN - {reference} for reference in REFERENCES}
@@ -84,12 +84,13 @@ def _is_settled(schema: Json) -> bool:
     """Whether nothing in a schema can be refused, and nothing in it leads on."""
     if isinstance(schema, bool):
         return True
-    if not isinstance(schema, dict) or not _SETTLING.issuperset(schema):
+    if not isinstance(schema, dict):
         return False
     for keyword, value in schema.items():
-        is_plain = _SETTLED.get(keyword)
-        if is_plain is not None and not is_plain(value):
-            return False
+        if keyword not in _REMARKS:
+            is_plain = _SETTLED.get(keyword)
+            if is_plain is None or not is_plain(value):
+                return False
     return True
 
 
@@ -109,24 +110,21 @@ class Finding(NamedTuple):
         return str(self.place)
 
 
-def _subschemas(schema: Mapping[str, Json], pointer: Pointer, draft: Draft) -> Iterator[tuple[str, Pointer, Json]]:
-    """Subschemas that assert something: keyword, place and schema."""
+def _subschemas(schema: Mapping[str, Json], draft: Draft) -> Iterator[tuple[str, Iterable[tuple[str, Json]]]]:
+    """Subschemas that assert something: each keyword with their names, or their numbers, and the schemas; a single one has no name."""
     keywords = [keyword for keyword in schema if keyword in _ORDER]
     if len(keywords) > 1:
         keywords.sort(key=_ORDER.__getitem__)
     for keyword in keywords:
         if not draft.has(keyword) or (keyword in ("then", "else") and "if" not in schema):
             continue
-        value, place = schema[keyword], Pointer(pointer, keyword)
-        if keyword in SCHEMAS and not (keyword == "items" and isinstance(value, list)):
-            yield keyword, place, value
+        value = schema[keyword]
+        if keyword in _SCHEMAS and not (keyword == "items" and isinstance(value, list)):
+            yield keyword, (("", value),)
         elif isinstance(value, list):
-            for i, inner in enumerate(value):
-                yield keyword, Pointer(place, str(i)), inner
+            yield keyword, [(str(i), inner) for i, inner in enumerate(value)]
         elif isinstance(value, dict):
-            for name, inner in value.items():
-                if keyword != "dependencies" or not isinstance(inner, list):
-                    yield keyword, Pointer(place, name), inner
+            yield keyword, value.items() if keyword != "dependencies" else [x for x in value.items() if not isinstance(x[1], list)]
 
 
 Probe = Callable[[Mapping[str, Json], str, Pointer, Scope], None]
@@ -198,8 +196,7 @@ class _Walk:
         if limits.max_enum < _FEW:
             self._plain.pop("enum", None)
         self._num_settled = 0
-        self._seen: set[tuple[int, Scope]] = set()
-        self._alone: set[tuple[int, Scope]] = set()
+        self._seen: dict[tuple[int, Scope], bool] = {}  # and whether alone
         self._found: set[int] = set()
         self._references: dict[tuple[int, Scope], list[_Reference]] = {}
         self._stack = [_Visit(document.root, "", ROOT, EMPTY_SCOPE, 0, True)]
@@ -207,18 +204,17 @@ class _Walk:
 
     def run(self) -> list[Finding]:
         found: list[Finding] = []
-        while self._stack:
-            visit = self._stack.pop()
+        stack, seen = self._stack, self._seen
+        while stack:
+            visit = stack.pop()
             schema = visit.schema
             if isinstance(schema, dict):
                 key = (id(schema), visit.scope)
-                first = key not in self._seen
-                if first or (visit.alone and key not in self._alone):
-                    self._seen.add(key)
-                    if visit.alone:
-                        self._alone.add(key)
+                known = seen.get(key)
+                if known is None or (visit.alone and not known):
+                    seen[key] = visit.alone
                     self._check_budget(visit.pointer, visit.depth)
-                    self._place(visit, first, found)
+                    self._place(visit, known is None, found)
             elif not isinstance(schema, bool):
                 found.append(Finding(visit.pointer, "", "refused", f"a schema must be an object or a boolean, not {type(schema).__name__}"))
         circle = self._circle()
@@ -252,7 +248,8 @@ class _Walk:
             self._found.add(id(schema))
             plain = self._plain
             for keyword, value in schema.items():
-                if self._only_refused and (plain[keyword](value) if keyword in plain else keyword not in KNOWN):
+                is_plain = plain.get(keyword)
+                if self._only_refused and (keyword not in KNOWN if is_plain is None else is_plain(value)):
                     continue
                 finding = _finding(keyword, schema, pointer, draft, self._limits, only_ref)
                 if keyword not in astray:
@@ -282,19 +279,24 @@ class _Walk:
             except GrammarError as error:
                 astray[keyword] = Finding(place, keyword, "refused", error.reason)
             else:
-                self._stack.append(_Visit(target.schema, target.base, target.pointer, scope, visit.depth, alone))
-                link = _Reference((id(target.schema), scope), place, keyword)
-                self._references.setdefault((id(schema), visit.scope), []).append(link)
+                there = (id(target.schema), scope)
+                known = self._seen.get(there)
+                if known is None or (alone and not known):
+                    self._stack.append(_Visit(target.schema, target.base, target.pointer, scope, visit.depth, alone))
+                self._references.setdefault((id(schema), visit.scope), []).append(_Reference(there, place, keyword))
         return astray
 
     def _go_on(self, schema: Mapping[str, Json], pointer: Pointer, base: str, scope: Scope, depth: int, draft: Draft) -> None:
         """Leaves the subschemas to be looked at, but for those where there is nothing to see."""
         skips = self._only_refused and depth <= self._limits.max_schema_depth and self._limits.max_enum >= _FEW
-        for keyword, place, inner in _subschemas(schema, pointer, draft):
-            if skips and _is_settled(inner):
-                self._num_settled += 1
-            else:
-                self._stack.append(_Visit(inner, base, place, scope, depth, keyword not in IN_PLACE))
+        for keyword, members in _subschemas(schema, draft):
+            place, alone, single = Pointer(pointer, keyword), keyword not in IN_PLACE, keyword in _SCHEMAS
+            for name, inner in members:
+                if skips and _is_settled(inner):
+                    self._num_settled += 1
+                else:
+                    inside = Pointer(place, name) if name or not single else place
+                    self._stack.append(_Visit(inner, base, inside, scope, depth, alone))
 
     def _circle(self) -> _Reference | None:
         """A reference that closes a circle of nothing but references. (Circles through other keywords are found by the probes.)"""

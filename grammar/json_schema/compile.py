@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from ..errors import GrammarError, LimitError
 from ..languages import CharAutomaton
-from ..leaves import WordRows
-from ..lowering import GENERIC_STRING_ROW
+from ..leaves import Leaf, ScalarStart, WordRows
+from ..lowering import ANY_STRING_LEAF, GENERIC_STRING_ROW
 from ..machine import Machine
-from ..machine_layout import DEAD
 from ..machine_parts import ValueParts
 from ..regex import Language
 from ..whitespace import Whitespace
@@ -102,29 +101,28 @@ class SchemaCompiler:
         """A value in `node` that is none of `unlike`, if a question about it follows."""
         value = self._values.get((node, unlike))
         if value is None:
-            value = self._values[node, unlike] = self.machine.new_value(lambda: self._placed(node, lambda: self._parts(node, unlike)))
+            value = self._values[node, unlike] = self.machine.new_value(self._parts, (node, unlike))
         return value
 
     def question(self, asked: ValueQuestion) -> int:
         """What follows a value that is read from the text."""
         return self.machine.new_question(TextQuestion(self._readings, asked))
 
-    @staticmethod
-    def _placed(node: Node, make: Callable[[], ValueParts]) -> ValueParts:
-        try:
-            return make()
-        except GrammarError as error:
-            raise error.at(pointer_of(node)) from error
-
     def distinct_value(self, node: Node, unlike: tuple[Value, ...] = ()) -> int:
         """Value of an array item whose text must differ from the items before it; see `arrays.uniqueness` for which can."""
         assert not unlike
         value = self._distinct.get(node)
         if value is None:
-            value = self._distinct[node] = self.machine.new_value(lambda: self._placed(node, lambda: self._distinct_parts(node)))
+            value = self._distinct[node] = self.machine.new_value(self._distinct_parts, node)
         return value
 
     def _distinct_parts(self, node: Node) -> ValueParts:
+        try:
+            return self._distinct_parts_of(node)
+        except GrammarError as error:
+            raise error.at(pointer_of(node)) from error
+
+    def _distinct_parts_of(self, node: Node) -> ValueParts:
         shapes, limits = self.expander.expand(node), self.expander.limits
         string = raw = None
         if self.expander.has_string(shapes.string):
@@ -147,50 +145,63 @@ class SchemaCompiler:
 
         return self.machine.shared_row(("distinct", language), make, json=True, tidy=tidy, is_key=True)
 
-    def _parts(self, node: Node, unlike: tuple[Value, ...]) -> ValueParts:
+    def _parts(self, key: tuple[Node, tuple[Value, ...]]) -> ValueParts:
+        node, unlike = key
+        try:
+            return self._parts_of(node, unlike)
+        except GrammarError as error:
+            raise error.at(pointer_of(node)) from error
+
+    def _parts_of(self, node: Node, unlike: tuple[Value, ...]) -> ValueParts:
         expander = self.expander
         shapes = expander.expand(node)
-        targets: dict[int, int] = {}
+        words, numbers, string, is_nonzero = shapes.literals, shapes.number, shapes.string, False
         counted: tuple[int, int | None, int] | None = None
-        distinct_string: int | None = None
-        strings = self._strings_in(shapes.string, unlike) if unlike else []
-        if shapes.string is NO_STRING:
-            pass
-        elif strings:
-            tidy = shapes.string.language is not None and not self._any_order
-            distinct_string = self._distinct_string_row(shapes.string, tidy=tidy)
-        elif shapes.string.language is None and not shapes.string.is_all:
-            counted = (shapes.string.low, shapes.string.high, GENERIC_STRING_ROW)
-        elif expander.has_string(shapes.string):
-            longer = shapes.string.without_high()
-            if longer is None:
-                targets[0x22] = self._string_row(shapes.string)
-            else:
-                counted = (0, shapes.string.high, self._counted_row(longer))
-        numbers = [value for value in unlike if value.kind == "number"]
-        if shapes.number is NO_NUMBERS:
-            pass
-        elif numbers and shapes.number == ALL_NUMBERS:
-            # whatever is begun can go on to infinitely many numbers, zero apart: whether it may end is asked where it does
-            has_zero = self.extent.values.number("0") in numbers
-            self._begin(targets, self._nonzero_row if has_zero else self._numbers_row(ALL_NUMBERS))
-        else:
-            number = numbers_unlike(shapes.number, numbers)
-            if not number.is_empty(expander.limits):
-                self._begin(targets, self._numbers_row(number))
-        for word in shapes.literals - {value.kind for value in unlike}:
-            self._begin(targets, self._word_row(word))
+        distinct_string = texts = None
+        if unlike:
+            words = words - {value.kind for value in unlike}
+            numbers, is_nonzero = self._numbers_unlike(numbers, [value for value in unlike if value.kind == "number"])
+            strings = self._strings_in(string, unlike)
+            if strings:
+                tidy = string.language is not None and not self._any_order
+                distinct_string, texts = self._distinct_string_row(string, tidy=tidy), self.machine.text_list(strings)
+                string = NO_STRING
+        if string.language is None and not string.is_all:
+            counted, string = (string.low, string.high, GENERIC_STRING_ROW), NO_STRING
+        elif string.high is not None and expander.has_string(string):
+            longer = string.without_high()
+            if longer is not None:
+                counted, string = (0, string.high, self._counted_row(longer)), NO_STRING
+        scalar = None
+        if words or numbers is not NO_NUMBERS or string is not NO_STRING:
+            said = words, numbers, string, is_nonzero, self._any_order
+            scalar = self.machine.scalar_row(said, lambda: self._scalar_start(*said[:-1]))
         # the only shape of what has a value has one
-        sole = len(shapes.arrays) + len(shapes.objects) == 1 and not targets and counted is None and distinct_string is None
+        sole = len(shapes.arrays) + len(shapes.objects) == 1 and scalar is None and counted is None and distinct_string is None
         sole = sole and expander.inhabited(node)
         return ValueParts(
-            self.machine.scalar_row(targets) if targets else None,
+            scalar,
             counted,
-            self._starts_of_objects(shapes.objects, tuple(value for value in unlike if value.kind == "object"), sole=sole),
-            self._starts_of_arrays(shapes.arrays, tuple(value for value in unlike if value.kind == "array"), sole=sole),
+            self._starts_of_objects(shapes.objects, tuple([value for value in unlike if value.kind == "object"]), sole=sole),
+            self._starts_of_arrays(shapes.arrays, tuple([value for value in unlike if value.kind == "array"]), sole=sole),
             distinct_string,
-            unlike=self.machine.text_list(strings) if distinct_string is not None else None,
+            unlike=texts,
         )
+
+    def _numbers_unlike(self, numbers: Numbers, values: Sequence[Value]) -> tuple[Numbers, bool]:
+        """`numbers` without some values, and whether only zero is left out of all numbers."""
+        if values and numbers == ALL_NUMBERS:
+            # whatever is begun can go on to infinitely many numbers, zero apart: whether it may end is asked where it does
+            return numbers, self.extent.values.number("0") in values
+        return numbers_unlike(numbers, values), False
+
+    def _scalar_start(self, words: frozenset[str], numbers: Numbers, string: StringSet, is_nonzero: bool) -> ScalarStart:
+        others = [self._word_leaf(word) for word in sorted(words)]
+        if is_nonzero:
+            others.append(self.machine.shared_leaf("nonzero", NonzeroNumber, json=False))
+        elif not numbers.is_empty(self.expander.limits):
+            others.append(self._numbers_leaf(numbers))
+        return ScalarStart(self._string_leaf(string) if self.expander.has_string(string) else None, others)
 
     def _strings_in(self, strings: StringSet, values: Sequence[Value]) -> list[bytes]:
         """The texts of the values that are some of the strings."""
@@ -222,10 +233,6 @@ class SchemaCompiler:
                 if one.differs(rivals):
                     frames.append(~one.start(rivals) if one.kind.is_recorded else one.start(rivals))
         return frames
-
-    def _begin(self, targets: dict[int, int], row: int) -> None:
-        line = self.machine.row_targets(row)[0x21:0x7F].tolist()
-        targets.update([(byte, target) for byte, target in enumerate(line, 0x21) if target != DEAD])
 
     def has_value(self, *, objects: ObjectShape | None = None, arrays: ArrayShape | None = None) -> bool:
         """Whether some finite value has a shape."""
@@ -262,27 +269,23 @@ class SchemaCompiler:
 
         return self.machine.shared_row("any name", make, json=True, tidy=tidy, is_key=True)
 
-    def _string_row(self, strings: StringSet) -> int:
+    def _string_leaf(self, strings: StringSet) -> Leaf:
         if strings.is_all:
-            return GENERIC_STRING_ROW
+            return ANY_STRING_LEAF
         language, tidy = strings.to_language(), not self._any_order
         words = language.words() if tidy else None
         if words is not None and WordRows.are_simple(words):
-            return self.machine.words_row(language, words)
-        return self.machine.shared_row(language, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy)
+            return WordRows(words)
+        return self.machine.shared_leaf(language, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy)
 
     def _counted_row(self, language: Language) -> int:
         key = ("counted", language)
         tidy = not self._any_order
         return self.machine.shared_row(key, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy, counted=True)
 
-    def _numbers_row(self, numbers: Numbers) -> int:
+    def _numbers_leaf(self, numbers: Numbers) -> Leaf:
         key = (numbers, self._any_order)
-        return self.machine.shared_row(key, lambda: self.number_automaton(numbers), json=False)
-
-    @cached_property
-    def _nonzero_row(self) -> int:
-        return self.machine.shared_row("nonzero", NonzeroNumber, json=False)
+        return self.machine.shared_leaf(key, lambda: self.number_automaton(numbers), json=False)
 
     def _has_negatives(self, numbers: NumberSet) -> bool:
         return not (numbers & NumberSet.range(maximum=-1)).is_empty(self.expander.limits)
@@ -300,8 +303,8 @@ class SchemaCompiler:
             return PlainDigits(integers.automaton(limits))
         return both.automaton(limits)  # leaves out values that only one kind of spelling may have
 
-    def _word_row(self, word: str) -> int:
-        return self.machine.shared_row(word, lambda: WORDS[word], json=False)
+    def _word_leaf(self, word: str) -> Leaf:
+        return self.machine.shared_leaf(word, lambda: WORDS[word], json=False)
 
 
 _MANY_PATTERNS = 4  # from so many on, the classes of names that patterns tell apart are counted before decoding

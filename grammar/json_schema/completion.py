@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..errors import LimitError
+from ..lazily import lazy
 from ..machine_layout import CLASS_BASE
 from .dependencies import Dependencies
 from .names import Names, ones
@@ -48,20 +48,21 @@ class Completion:
         self._dependencies = Dependencies(names, shape)
         self._required = names.bits(shape.required)
         self._witness_names = [names.bits(names.witness_names(i)) for i in range(len(shape.witnesses))]
-
-    @property
-    def is_counted(self) -> bool:
-        """Whether only the number of members is left to decide: any usable name may come, one as well as another."""
-        return not self._shape.witnesses and not self._dependencies
+        self._all_met = (1 << len(shape.witnesses)) - 1
+        # only the number of members is left to decide: any usable name may come, one as well as another
+        self._is_counted = not shape.witnesses and not shape.dependencies
+        self._is_free = self._is_counted and shape.low == 0 and shape.high is None
+        self._most = shape.low if shape.high is None else shape.high  # members from which on more change nothing
 
     def pending(self, seen: int) -> int:
         """Names that must still come."""
-        present = self._required | seen
-        return (self._dependencies.closure(present) if self._dependencies else present) & ~seen
+        if self._dependencies:
+            return self._dependencies.closure(self._required | seen) & ~seen
+        return self._required & ~seen
 
     def is_complete(self, at: Progress) -> bool:
         """Whether the object may close."""
-        return not self.pending(at.seen) and at.count >= self._shape.low and at.met == (1 << len(self._shape.witnesses)) - 1
+        return at.count >= self._shape.low and at.met == self._all_met and not self.pending(at.seen)
 
     def outcomes(self, at: Progress) -> tuple[int, int]:
         """Bit sets of the names and of the classes that may come."""
@@ -69,9 +70,11 @@ class Completion:
         if high is not None and at.count >= high:
             return 0, 0
         declared, classes = names.usable & ~at.seen, names.live_classes
-        if self.is_counted:
+        if self._is_counted:
+            if high is None:
+                return declared, classes
             pending = self.pending(at.seen)
-            if high is not None and at.count + pending.bit_count() >= high:
+            if at.count + pending.bit_count() >= high:
                 return declared & pending, 0
             return declared, classes
         declared = sum(1 << i for i in ones(declared) if self.ways(at, i))
@@ -79,17 +82,19 @@ class Completion:
 
     def ways(self, at: Progress, outcome: int) -> list[tuple[Node, Progress]]:
         """Value node and progress behind a member, for each set of witnesses that it may stand for."""
-        names, shape = self._names, self._shape
-        missing = [i for i in range(len(shape.witnesses)) if not at.met >> i & 1]
+        names = self._names
         if outcome >= CLASS_BASE:
             j, seen = outcome - CLASS_BASE, at.seen
             node = names.classes[j].node
-            eligible = [i for i in missing if names.witness_class(i, j)]
         else:
-            seen = at.seen | 1 << outcome
+            j, seen = -1, at.seen | 1 << outcome
             node = names.node(names.sorted[outcome])
-            eligible = [i for i in missing if self._witness_names[i] >> outcome & 1]
-        count = min(at.count + 1, shape.high if shape.high is not None else shape.low)
+        count = min(at.count + 1, self._most)
+        if self._is_counted:
+            after = Progress(seen, count)
+            return [(node, after)] if self._is_free or self.exists(after) else []
+        missing = [i for i in range(len(self._shape.witnesses)) if not at.met >> i & 1]
+        eligible = [i for i in missing if (names.witness_class(i, j) if j >= 0 else self._witness_names[i] >> outcome & 1)]
         ways: list[tuple[Node, Progress]] = []
         for size in range(len(eligible) + 1):
             for chosen in combinations(eligible, size):
@@ -153,7 +158,7 @@ class Completion:
 
     # --- number of members -----------------------------------------------------------------------------------------
 
-    @cached_property
+    @lazy
     def _addable(self) -> int:
         """Names that can come together with all that they bring along."""
         usable = self._names.usable

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
+from ..lazily import lazy
 from .names import Names, ones
 from .shapes import ObjectShape
 
@@ -18,7 +17,7 @@ class Dependencies:
     def __bool__(self) -> bool:
         return bool(self._shape.dependencies)
 
-    @cached_property
+    @lazy
     def _needed(self) -> dict[int, int]:
         needed: dict[int, int] = {}
         for name, others in self._shape.dependencies:
@@ -26,11 +25,11 @@ class Dependencies:
             needed[i] = needed.get(i, 0) | self._names.bits(others)
         return needed
 
-    @cached_property
+    @lazy
     def _triggers(self) -> int:
         return self._names.bits(name for name, _ in self._shape.dependencies)
 
-    @cached_property
+    @lazy
     def _brings(self) -> dict[int, int]:
         """What each name brings along, itself included: a strongly connected component at a time, those it leads to first (Tarjan)."""
         brings: dict[int, int] = {}

@@ -37,6 +37,9 @@ class Emptiness:
         known = self._inhabited.get(node)
         if known is not None:
             return known
+        if _is_plain(node):
+            self._inhabited[node] = True
+            return True
         ways = self._ways(node)
         if [] in ways:
             self._inhabited[node] = True

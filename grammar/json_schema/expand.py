@@ -78,16 +78,13 @@ class Expander:
         expander = self._weakly = weakref.proxy(self)
         self._evaluation = Evaluation(self.nodes, self._inside, lambda kind, parts: expander._overlap(kind, parts))
         self._emptiness = Emptiness(expander, limits)
+        self.inhabited = self._emptiness.inhabited  # whether some finite value is in a node
         self._shapes: dict[Node, Shapes] = {}
         self._open: set[Node] = set()
 
     @property
     def root(self) -> Node:
         return self.nodes.place(self.document.root, "", ROOT)
-
-    def inhabited(self, node: Node) -> bool:
-        """Whether some finite value is in `node`."""
-        return self._emptiness.inhabited(node)
 
     def has_string(self, strings: StringSet) -> bool:
         return self._emptiness.has_string(strings)

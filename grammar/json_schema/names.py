@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..cancellation import check
 from ..errors import LimitError
+from ..lazily import lazy
 from ..regex import Language
 from .emptiness import members
 from .nodes import NOTHING, Node
@@ -49,12 +49,12 @@ class Names:
         self._more = tuple(more)
         self._nodes: dict[str, Node] = {}
 
-    @cached_property
+    @lazy
     def ordered(self) -> tuple[str, ...]:
         """Names that `properties` declares, in the order of the schema."""
         return tuple(dict.fromkeys(name for m in self._shape.members for name in m.properties))
 
-    @cached_property
+    @lazy
     def mentioned(self) -> tuple[str, ...]:
         """All names that the schema mentions: the declared ones first."""
         shape = self._shape
@@ -86,7 +86,7 @@ class Names:
             parts.extend(matched or (m.additional,))
         return self._expander.nodes.all_of(parts)
 
-    @cached_property
+    @lazy
     def _invites(self) -> bool:
         return any(m.invites for m in self._shape.members)
 
@@ -94,7 +94,7 @@ class Names:
         """Whether the schema speaks of the undeclared `name` itself: by a pattern, or by `additionalProperties`."""
         return self._invites or any(language.matches(name) for m in self._shape.members for language, _ in m.patterns)
 
-    @cached_property
+    @lazy
     def _split(self) -> tuple[tuple[NameClass, ...], tuple[str, ...]]:
         """Classes of undeclared names by the patterns they match; small ones as lists of names."""
         expander, shape = self._expander, self._shape
@@ -147,28 +147,28 @@ class Names:
             parts.extend(here or (m.additional,))
         return self._expander.nodes.all_of(parts)
 
-    @cached_property
+    @lazy
     def classes(self) -> tuple[NameClass, ...]:
         """Unbounded classes of undeclared names."""
         return self._split[0]
 
-    @cached_property
+    @lazy
     def unordered(self) -> tuple[str, ...]:
         """Undeclared names of bounded classes."""
         return self._split[1]
 
-    @cached_property
+    @lazy
     def live_classes(self) -> int:
         """Bit set of classes whose value is inhabited."""
         return sum(1 << j for j, c in enumerate(self.classes) if self._expander.inhabited(c.node))
 
     # --- in sorted order, where bit sets stand for sets of names --------------------------------------------------------
 
-    @cached_property
+    @lazy
     def sorted(self) -> tuple[str, ...]:
         return tuple(sorted(self.mentioned + self.unordered))
 
-    @cached_property
+    @lazy
     def index(self) -> dict[str, int]:
         return {name: i for i, name in enumerate(self.sorted)}
 
@@ -180,7 +180,7 @@ class Names:
             digits[i >> 3] |= 1 << (i & 7)
         return int.from_bytes(digits, "little")
 
-    @cached_property
+    @lazy
     def usable(self) -> int:
         """Names that may have a value; required ones do, else the shape itself has none."""
         required, inhabited = frozenset(self._shape.required), self._expander.inhabited

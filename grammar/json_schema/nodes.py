@@ -121,12 +121,6 @@ def scalar_key(value: Json) -> Json:
 _REMARKS = frozenset(("type", "title", "description", "default", "examples", "example", "$comment", "deprecated", "readOnly", "writeOnly"))
 
 
-def _same_schema(schema: Mapping[str, Json]) -> int | str:
-    """Equal for schemas that may share a node."""
-    named = schema.get("type")
-    return named if isinstance(named, str) and _REMARKS.issuperset(schema) else id(schema)
-
-
 class _Values:
     """Keys of JSON values in which equal values are equal; key order does not count. Equal arrays and objects share a number, which is
     remembered, so that the key of a part of a known value costs nothing."""
@@ -184,13 +178,12 @@ class Nodes:
     def place(self, schema: Json, base: str, pointer: Pointer, scope: Scope = EMPTY_SCOPE) -> Node:
         """A schema object or a boolean schema. Objects are told apart by identity, so the document must stay alive; only those that
         name nothing but a type are one, because they make up most of the copies in a schema."""
+        if not schema:
+            return NOTHING if schema is False else EVERYTHING
         if schema is True:
             return EVERYTHING
-        if schema is False:
-            return NOTHING
-        if not schema:
-            return EVERYTHING
-        key = (_same_schema(schema), base, scope)
+        named = schema.get("type")
+        key = (named if isinstance(named, str) and _REMARKS.issuperset(schema) else id(schema), base, scope)
         node = self._places.get(key)
         if node is None:
             check()

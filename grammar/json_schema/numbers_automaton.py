@@ -10,14 +10,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from enum import Enum
+from enum import Enum, IntEnum
 from fractions import Fraction
-from functools import cached_property
 from operator import itemgetter
 from typing import Protocol
 
 from ..errors import LimitError
 from ..languages import Edge
+from ..lazily import lazy
 from ..limits import Limits
 from .numbers_divisors import Grid
 from .numbers_exponent import MAX_EXPONENT, MIN_EXPONENT, AfterExponentMark, ExponentTail
@@ -45,11 +45,11 @@ class Position(Protocol):
         ...
 
 
-class Stage(Enum):
-    ZERO = "0"
-    INTEGER = "12"
-    POINT = "12."
-    FRACTION = "12.3"
+class Stage(IntEnum):  # of ints, whose hash costs no call
+    ZERO = 0
+    INTEGER = 1
+    POINT = 2
+    FRACTION = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,9 +95,9 @@ def _first_digits(side: Side) -> list[tuple[str, Position]]:
     return [("0", Digits(side, 0, 0, Stage.ZERO, False)), *nonzero]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Digits:
-    """Inside the mantissa.
+    """Inside the mantissa. Not frozen, since making one would take twice as long.
 
     Attributes:
         digits: all digits read so far, without the point, as an integer.
@@ -111,7 +111,7 @@ class Digits:
     stage: Stage
     scientific: bool
 
-    @cached_property
+    @lazy
     def _windows(self) -> list[Window]:
         if self.digits == 0:
             return [self.side.window_at_zero(self.places)]
@@ -123,7 +123,7 @@ class Digits:
     @property
     def key(self) -> Hashable:
         windows = self._windows
-        grids = [self.side.line.grids.grids[index] for index in sorted(self.side.support(windows))]
+        grids = [self.side.line.grids.grids[index] for index in self.side.support(windows)]
         if not self.scientific and self.stage is not Stage.INTEGER and all(grid.places <= self.places for grid in grids):
             return (self.stage, self.side.decided_view(windows[0], self.digits, self.places))
         views = tuple(self.side.view(window, self.digits, self.places) for window in windows)
@@ -229,6 +229,9 @@ _SYNTAX = {
 }
 
 
+_UNKNOWN = -1
+
+
 class NumberAutomaton:
     """A `CharAutomaton` over positions. Safe to share between threads. Raises LimitError beyond `limits.max_states`."""
 
@@ -285,9 +288,10 @@ class NumberAutomaton:
     def _id(self, position: Position) -> int | None:
         """The number of a position, None if it is dead."""
         key = position.key
-        if key not in self._ids:
-            self._ids[key] = self._add(position) if position.alive else None
-        return self._ids[key]
+        number = self._ids.get(key, _UNKNOWN)
+        if number == _UNKNOWN:
+            number = self._ids[key] = self._add(position) if position.alive else None
+        return number
 
     def _add(self, position: Position) -> int:
         if len(self._positions) >= self._max_states:

@@ -11,9 +11,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from math import lcm
 
+from ..lazily import lazy
 from .numbers_divisors import Grid, GridBasis, basis
 
 NO_GRIDS = basis(frozenset())
@@ -37,6 +37,13 @@ class Line:
     cuts: tuple[Fraction, ...]
     points: tuple[bool, ...]
     gaps: tuple[int, ...]
+
+    @lazy
+    def _hash(self) -> int:
+        return hash((self.grids, self.cuts, self.points, self.gaps))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @classmethod
     def constant(cls, holds: bool) -> Line:
@@ -100,7 +107,7 @@ class Line:
             return self.points[index]
         return self.grids.holds(self.gaps[index], value)
 
-    @cached_property
+    @lazy
     def empty(self) -> bool:
         """Whether the set has no value."""
         return not any(self.points) and not self.gaps[0] and not self.gaps[-1] and not any(map(self._gap_occurs, range(1, len(self.cuts))))
@@ -108,7 +115,7 @@ class Line:
     def _gap_occurs(self, index: int) -> bool:
         return self.grids.occurs(self.gaps[index], self.cuts[index - 1], self.cuts[index])
 
-    @cached_property
+    @lazy
     def full(self) -> bool:
         """Whether the set has all values."""
         return (~self).empty

@@ -12,15 +12,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from itertools import groupby
 
-from .numbers_divisors import decade, power_of_ten
+from ..lazily import lazy
+from .numbers_divisors import decade, decimal_places, power_of_ten
 from .numbers_exponent import MAX_EXPONENT, MIN_EXPONENT, Ranges
 from .numbers_line import Line
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Decade:
     """The cuts in [10**exponent, 10**(exponent + 1)): those at the indexes first..stop - 1."""
 
@@ -29,9 +29,9 @@ class Decade:
     stop: int
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False, slots=True)
 class Window:
-    """A run of windows with the same condition.
+    """A run of windows with the same condition. Not frozen, since making one would take twice as long.
 
     `exponents` is a range of `e`, its `stop` None where it has no end. The cuts first..stop - 1 lie inside (the left end
     included); only a run of length one has any. `gap` is the table to the left of the first cut inside.
@@ -47,13 +47,36 @@ class Window:
 View = tuple[object, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Side:
-    """The values of a line from zero upwards, indexed by decades."""
+    """The values of a line from zero upwards, indexed by decades. Cuts are compared as integers, in units of 10**-_places."""
 
     line: Line
 
-    @cached_property
+    @lazy
+    def _places(self) -> int:
+        return max([decimal_places(cut) or 0 for cut in self.line.cuts], default=0)
+
+    @lazy
+    def _cuts(self) -> tuple[int, ...]:
+        unit = 10**self._places
+        return tuple([cut.numerator * (unit // cut.denominator) for cut in self.line.cuts])
+
+    def _from(self, digits: int, scale: int, first: int, stop: int) -> int:
+        """The first of the cuts first..stop - 1 that is at least `digits * 10**scale`."""
+        shift = scale + self._places
+        return bisect_left(self._cuts, digits * 10**shift if shift >= 0 else -(-digits // 10**-shift), first, stop)
+
+    def _offset(self, index: int, scale: int, digits: int) -> int | Fraction:
+        """`cut * 10**scale - digits`."""
+        shift = scale - self._places
+        if shift >= 0:
+            return self._cuts[index] * 10**shift - digits
+        unit = 10**-shift
+        whole, rest = divmod(self._cuts[index], unit)
+        return Fraction(self._cuts[index] - digits * unit, unit) if rest else whole - digits
+
+    @lazy
     def decades(self) -> tuple[Decade, ...]:
         cuts = self.line.cuts
         found = []
@@ -67,7 +90,7 @@ class Side:
         cut = self.line.cuts[index]
         return decade(cut) if cut else None
 
-    @cached_property
+    @lazy
     def _first_gap(self) -> int:
         """The index of the gap right above zero."""
         cuts = self.line.cuts
@@ -99,48 +122,49 @@ class Side:
         return found
 
     def _inside(self, block: Decade, digits: int, scale: int) -> tuple[int, int]:
-        unit = power_of_ten(scale)
-        cuts = self.line.cuts
-        first = bisect_left(cuts, digits * unit, block.first, block.stop)
-        return first, bisect_left(cuts, (digits + 1) * unit, first, block.stop)
+        first = self._from(digits, scale, block.first, block.stop)
+        return first, self._from(digits + 1, scale, first, block.stop)
 
     def window_at_zero(self, places: int) -> Window:
         """The window [0, 10**-places)."""
-        cuts = self.line.cuts
-        first = bisect_left(cuts, 0)
-        return Window(0, 1, first, bisect_left(cuts, power_of_ten(-places), first), self.line.gaps[first])
+        size = len(self._cuts)
+        first = self._from(0, 0, 0, size)
+        return Window(0, 1, first, self._from(1, -places, first, size), self.line.gaps[first])
 
     def view(self, window: Window, digits: int, places: int) -> View:
         """The window as seen from its left end, in units of its width: equal views admit the same continuations."""
         if window.first == window.stop:
             return (window.low_exponent, window.stop_exponent, window.gap)
-        scale = power_of_ten(places - window.low_exponent)
-        line = self.line
+        scale, line = places - window.low_exponent, self.line
         pieces = [
-            (line.cuts[index] * scale - digits, line.points[index], line.gaps[index + 1]) for index in range(window.first, window.stop)
+            (self._offset(index, scale, digits), line.points[index], line.gaps[index + 1]) for index in range(window.first, window.stop)
         ]
         return (window.low_exponent, None if pieces[0][0] == 0 else window.gap, *pieces)
 
     def decided_view(self, window: Window, digits: int, places: int) -> View:
         """The view where only the left end can be on a grid: truth values instead of tables."""
-        scale = power_of_ten(places)
         line = self.line
-        at_end = line.contains(digits / scale)
-        pieces: list[tuple[Fraction, bool, bool]] = [(Fraction(0), at_end, bool(window.gap & 1))]
+        at_end = line.contains(Fraction(digits, 10**places))
+        pieces: list[tuple[int | Fraction, bool, bool]] = [(0, at_end, bool(window.gap & 1))]
         for index in range(window.first, window.stop):
-            offset, beyond = line.cuts[index] * scale - digits, bool(line.gaps[index + 1] & 1)
+            offset, beyond = self._offset(index, places, digits), bool(line.gaps[index + 1] & 1)
             if offset == 0:
                 pieces = [(offset, at_end, beyond)]
             elif not pieces[-1][2] == line.points[index] == beyond:
                 pieces.append((offset, line.points[index], beyond))
         return tuple(pieces)
 
-    def support(self, windows: list[Window]) -> set[int]:
-        """The indexes of the grids that matter inside the windows."""
-        line = self.line
-        tables = {line.gaps[index] for window in windows for index in range(window.first + 1, window.stop + 1)}
-        tables.update(window.gap for window in windows)
-        return {index for table in tables for index in line.grids.support(table)}
+    def support(self, windows: list[Window]) -> list[int]:
+        """The indexes of the grids that matter inside the windows, ascending."""
+        grids, gaps = self.line.grids, self.line.gaps
+        if not grids.grids:
+            return []
+        tables = {window.gap for window in windows}
+        for window in windows:
+            tables.update(gaps[window.first + 1 : window.stop + 1])
+        if len(tables) == 1:
+            return list(grids.support(tables.pop()))
+        return sorted({index for table in tables for index in grids.support(table)})
 
     def occurs(self, window: Window, digits: int, places: int, max_places: int | None) -> bool:
         """Whether a value of the set lies in the window; with `max_places`, one with so few digits behind the point."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..lazily import lazy
 from ..lowering import Lowering
 from ..machine_layout import CLASS_BASE, OBJECT_AFTER
 from ..machine_parts import ObjectFrame, Transition
@@ -104,7 +104,7 @@ class ObjectFrames:
         keys, lowering = self._escaped
         return lowering.escape(keys.within(lo, hi, depth))
 
-    @cached_property
+    @lazy
     def _escaped(self) -> tuple[Keys, Lowering]:
         """The names in every spelling."""
         limits = self._compiler.expander.limits
@@ -124,15 +124,17 @@ class ObjectFrames:
     def frame(self, at: _At) -> int:
         frame = self._frames.get(at)
         if frame is None:
-            frame = self._compiler.machine.new_frame(lambda: self._make(at), lambda outcome: self._on_key(at, outcome))
+            frame = self._compiler.machine.new_frame(self._make, at, self._on_key)
             self._frames[at] = frame
         return frame
 
     # --- what may come ---------------------------------------------------------------------------------------------
 
     def _make(self, at: _At) -> ObjectFrame:
-        num_seen = at.progress.seen.bit_count()
-        can_close = self._completion.is_complete(at.progress) and not any(len(rival.data) == num_seen for rival in at.rivals)
+        can_close = self._completion.is_complete(at.progress)
+        if can_close and at.rivals:
+            num_seen = at.progress.seen.bit_count()
+            can_close = not any(len(rival.data) == num_seen for rival in at.rivals)
         declared, classes = self._allowed(at)
         key_row, names = self._key_start(classes) if declared or classes else _KeyStart(None, None)
         return ObjectFrame(can_close, key_row, classes, declared, len(self.names.sorted), names)
@@ -142,13 +144,14 @@ class ObjectFrames:
         seen = at.progress.seen
         declared, classes = self._completion.outcomes(at.progress)
         declared &= ~self._order.held_back(seen, at.sequences)
-        if not self._order.is_complete(seen):
+        if classes and not self._order.is_complete(seen):
             classes &= sum(1 << j for j, c in enumerate(self.names.classes) if c.invited)
         if at.rivals:
             declared = sum(1 << i for i in ones(declared) if self._ways(at, i))
         return declared, classes
 
     def _ways(self, at: _At, outcome: int) -> list[_Way]:
+        """Of an object that has rivals."""
         sequences, rivals = at.sequences, Rivals()
         if outcome < CLASS_BASE:
             sequences = self._order.after(at.progress.seen, sequences, outcome)
@@ -163,6 +166,11 @@ class ObjectFrames:
         return ways
 
     def _on_key(self, at: _At, outcome: int) -> Transition:
+        if not at.rivals:
+            value, frame, sequences = self._compiler.value, self.frame, at.sequences
+            if outcome < CLASS_BASE:
+                sequences = self._order.after(at.progress.seen, sequences, outcome)
+            return [(value(node), frame(_At(progress, sequences))) for node, progress in self._completion.ways(at.progress, outcome)]
         return [(self._compiler.value(way.node, way.unlike), self._frame_behind(way, outcome)) for way in self._ways(at, outcome)]
 
     def _frame_behind(self, way: _Way, outcome: int) -> int:

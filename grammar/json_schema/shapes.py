@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
+from ..lazily import lazy
 from ..limits import Limits
 from ..regex import Language
 from .nodes import EVERYTHING, Node
@@ -169,7 +169,7 @@ class Members:
         """A node that the value of a member is in; patterns are not looked at."""
         return self.properties.get(name, EVERYTHING if self.patterns else self.additional)
 
-    @cached_property
+    @lazy
     def _hash(self) -> int:
         return hash((frozenset(self.properties.items()), self.patterns, self.additional, self.invites))
 

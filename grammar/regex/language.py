@@ -54,7 +54,7 @@ class Language:
             GrammarError: with the position, if the pattern is malformed or has no exact translation.
             LimitError: if it is larger than `limits` allow.
         """
-        make = pattern_node if len(text) > _SHORT else _short_pattern_node
+        make = _short_pattern_node if len(text) <= _SHORT else _long_pattern_node if len(text) <= _LONG else pattern_node
         return cls(make(text, dialect, mode, limits))
 
     @classmethod
@@ -190,8 +190,11 @@ class Language:
 
 
 _COUNTABLE_PARTS = 4
-_SHORT = 256  # characters of a pattern that is remembered: it is read when a schema is checked, when it is used, and in the next schema
+# Patterns are remembered, since they are read when a schema is checked, when it is used, and in the next schema: few if they have more
+# characters than _SHORT, none if more than _LONG.
+_SHORT, _LONG = 256, 4096
 _short_pattern_node = lru_cache(maxsize=512)(pattern_node)
+_long_pattern_node = lru_cache(maxsize=16)(pattern_node)
 
 
 def _each(combine: Callable[[list[Node]], Node], parts: list[Language]) -> Language:

@@ -100,7 +100,10 @@ class Forks:
 
     def fork(self, make: Callable[[], list[Elements]]) -> int:
         """A fork whose alternatives are made when it is reached."""
-        return self._machine.new_value(lambda: ForkParts([self._short(alternative) for alternative in make()]))
+        return self._machine.new_value(self._parts, make)
+
+    def _parts(self, make: Callable[[], list[Elements]]) -> ForkParts:
+        return ForkParts([self._short(alternative) for alternative in make()])
 
     def loop(self, make: Callable[[Element], list[Elements]]) -> Element:
         """A fork that its own alternatives lead back to."""

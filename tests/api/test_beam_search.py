@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from api_fakes import FakeEngine, FakeModel, fake_runtime
+from api_fakes import FakeEngine, FakeModel, fake_runtime, says
 from engine_fakes import NUM_TOKENS, tiny_core
 from engine_fakes import FakeModel as TinyModel
 from starlette.testclient import TestClient
@@ -87,12 +87,19 @@ def test_the_same_on_an_event_loop():
     assert asyncio.run(ask()) == ["a", "b"]
 
 
-def test_beams_cannot_be_streamed_or_sampled():
+def test_each_prompt_may_have_params_of_its_own_kind():
+    (searched, sampled) = LLM.over(fake_runtime(lambda request: finds("a", "b")(request) if request.beam_search else says("c")(request))).generate(
+        ["x", "y"], [BeamSearchParams(beam_width=2), SamplingParams()]
+    )
+    assert [output.text for output in (*searched.outputs, *sampled.outputs)] == ["a", "b", "c"]
+
+
+def test_beams_cannot_be_streamed():
     model: Any = LLM.over(fake_runtime(finds("a")))
     beams = BeamSearchParams(beam_width=2)
-    for call in (model.stream, model.generate):
+    for call in (model.stream, model.stream_chat):
         with pytest.raises(InvalidRequest, match="beam_search"):
-            call("x", beams)
+            call([{"role": "user", "content": "x"}] if call == model.stream_chat else "x", beams)
     with pytest.raises(InvalidRequest, match="BeamSearchParams"):
         model.beam_search("x", SamplingParams())
     assert submitted(model.runtime) == []
@@ -129,7 +136,7 @@ def test_a_width_of_its_own(path: str, body: dict[str, Any]):
 def test_choices_that_do_not_exist_are_left_out_and_not_counted():
     served = client(fake_runtime(finds("only")))
     assert len(served.post(PLAIN, json=PROMPT | {"n": 4, "prompt": ["a", "b"]}).json()["choices"]) == 2
-    assert 'finished_reason="abort"' not in served.get("/metrics").text
+    assert 'vllm:request_success_total{finished_reason="abort",model_name="fake"} 0.0' in served.get("/metrics").text
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

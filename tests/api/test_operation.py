@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -113,6 +114,20 @@ def test_log_lines_hold_no_line_breaks():
     record.fields = {"path": "/a\nb"}  # type: ignore[attr-defined]
     assert "\n" not in JsonFormatter().format(record)
     assert '"/a\\nb"' in TextFormatter().format(record)
+
+
+@pytest.mark.parametrize("formatter", [JsonFormatter(), TextFormatter()], ids=["json", "text"])
+def test_no_request_forges_a_log_line(formatter: logging.Formatter, caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO)
+    forged = "x\nINFO formcast.requests: request\r\u2028\x1b[2J"
+    api = client(log_prompts=True)
+    api.get("/v1/models/" + quote(forged))
+    api.post("/" + quote(forged), headers={"x-request-id": "a\tb"})
+    api.post(CHAT, json=HELLO | {"model": forged})
+    api.post(CHAT, json={"messages": [{"role": "user", "content": forged}]})
+    lines = [formatter.format(record) for record in caplog.records if record.name.startswith("formcast")]
+    assert len(lines) == 4
+    assert all(line.isprintable() and line.isascii() for line in lines)
 
 
 TEXT_LINE = pytest.param("text", "INFO formcast.requests: request request_id=", marks=pytest.mark.slow)

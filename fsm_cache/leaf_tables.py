@@ -12,7 +12,7 @@ import numpy as np
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import F_COUNTED, F_TIDY, FLAGS, ROW_SERIAL
 from ..grammar.row_store import STORE
-from .kernels.leaf import SCAN_SIZE, keep_useful, scan_counted, scan_leaf
+from .kernels.leaf import SCAN_SIZE, keep_useful, scan_counted, scan_leaf, useful_ways
 from .kernels.rows import set_bits
 from .mask import NO_ROW
 from .trie import DEPTH, END
@@ -33,7 +33,8 @@ class LeafTable:
 
     Attributes:
         base, ids: tokens that the leaf may begin with or be: a row (or NO_ROW) and ids.
-        exits: int32 [n, 2]: what is below nodes of the vocabulary's trie after which the leaf may end and a token go on.
+        exits: int32 [n, 2]: nodes of the vocabulary's trie, with what is below them, that come right after a place where the leaf may end,
+            and where some token goes on that is not in `base` or `ids`.
         closing: instead of `exits`, where they are many: the tokens that go on after the closing quote of a string.
         tidy: whether that string is a tidy one.
         enders: of a key, the tokens that end it.
@@ -125,14 +126,19 @@ class LeafTables:
         ids = found[:num_found].copy()
         by_need = np.argsort(needs[:num_found], kind="stable") if counted else NO_ROW
         nodes = exits[:num_exits]
+        closing = self._closing(nodes.tolist(), tidy) if num_exits > _MANY_EXITS else None
+        ways = _NO_EXITS
+        if counted and closing is None:
+            ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1)
+        elif num_exits and closing is None:
+            ways = np.empty((len(trie.nodes), 2), np.int32)
+            ways = ways[: useful_ways(trie.memory, found, num_found, exits, num_exits, scratch.dropped, ways.reshape(-1))].copy()
         fits = (ids[by_need], needs[by_need], exit_needs[np.searchsorted(all_exits, nodes)]) if counted else (NO_ROW, NO_ROW, NO_ROW)
         base = NO_ROW
         if len(ids) > _NARROW:
             base = np.zeros(vocabulary.row_words, np.int32)
             set_bits(base, ids)
             ids = NO_ROW
-        closing = self._closing(nodes.tolist(), tidy) if num_exits > _MANY_EXITS else None
-        ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1) if num_exits and closing is None else _NO_EXITS
         return LeafTable(base, ids, ways, closing, tidy, enders[:num_enders].copy(), bool(bounded), *fits)
 
     def _closing(self, exits: list[int], tidy: bool) -> np.ndarray | None:

@@ -367,7 +367,7 @@ class Lowering:
         if not flags & F_TEXT_LOOP and any(hi >= 0x80 for _, hi in (*run.ranges, *others)):
             return flags | F_RUN
         stored[OTHER : OTHER + 4] = _loop_bits((*others, *_SPECIAL) if self._json else others, json=False)
-        if run.may_end is None:
+        if run.may_end is None or self._lengths is not None:  # counted rows have another use for AHEAD
             return flags | F_RUN | F_OTHERS
         stored[RUN] = min(run.count, MAX_RUN)
         return flags | F_RUN | F_OTHERS | F_EVEN | (F_RUN_ENDS if run.may_end and not self._json else 0)

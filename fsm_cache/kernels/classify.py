@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import types
 
 from ...grammar.kernel_cache import kernel
 from ...grammar.kernels.items import is_item_of
@@ -32,6 +33,7 @@ from ...grammar.machine_layout import (
     KEY_TAILS,
     KIND,
     LEAF,
+    LOOP,
     NAME,
     NEED_ROW,
     NEED_VALUE,
@@ -74,6 +76,7 @@ SPARE = BEGINS  # of IN_LEAF: characters that still fit, -1 any
 _, _, CLASSES, HAS_NAMES, _ = range(5)  # of IN_KEY, with LEAF_ROW; HAS_NAMES: it can still become a declared key
 OBJECT, ARRAY, QUOTE, SPACE = 1, 2, 4, 8  # BEGINS: what else may begin
 DONE = 0
+_MANY = 16
 
 
 @kernel(i4(P, P, P, P, P, i4, P), apart=True)
@@ -109,6 +112,17 @@ def classify_value(nodes, rows, table, values, header, node, info):
     return np.int32(DONE)
 
 
+@kernel(types.boolean(P, i4))
+def takes_many(rows, row):
+    """Whether a leaf at its beginning goes on with so many bytes that its table is worth making."""
+    if rows[row * ROW + FLAGS] & F_LOOPS == 0:
+        return False
+    count = 0
+    for byte in range(128):
+        count += (rows[row * ROW + LOOP + (byte >> 5)] >> (byte & 31)) & 1
+    return count >= _MANY
+
+
 @kernel(i4(P, P, P, P, P, P, i4, P))
 def classify_position(nodes, buckets, rows, table, values, header, node, info):
     """`classify` for a place in a context-free grammar: tables are worth their making where some leaf takes many tokens."""
@@ -122,7 +136,7 @@ def classify_position(nodes, buckets, rows, table, values, header, node, info):
     for _ in range(alternatives):
         if rows[table[at] * ROW + FLAGS] & F_EXPANDED == 0:
             return ask(header, NEED_ROW, table[at], 0)
-        wide |= rows[table[at] * ROW + FLAGS] & F_LOOPS != 0
+        wide |= takes_many(rows, table[at])
         at += 2 + table[at + 1]
     if not wide:
         return np.int32(DONE)

@@ -14,7 +14,7 @@ from ...grammar.kernels.memory import LONGS, MEMORY, P, addresses, ask, at_addre
 from ...grammar.kernels.places import begin_alternative
 from ...grammar.kernels.step import MAY_END as ENDS_FOUND
 from ...grammar.kernels.step import look_ahead
-from ...grammar.machine_layout import CLASS_BASE, F_LOOPS, F_TIDY, FLAGS, NIL, NODE, OFF, P_ALTERNATIVES, P_LIST, PARENT, ROW, A, B
+from ...grammar.machine_layout import CLASS_BASE, F_TIDY, FLAGS, NIL, NODE, OFF, P_ALTERNATIVES, P_LIST, PARENT, ROW, A, B
 from .book import closing_slot, leaf_slot
 from .classify import (
     ARRAY,
@@ -42,6 +42,7 @@ from .classify import (
     WALK,
     WAY,
     classify,
+    takes_many,
 )
 from .kit import (
     BOOK_ARENA,
@@ -268,7 +269,7 @@ def push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, s
     for _ in range(alternatives):
         row = table[at]
         leaf = begin_alternative(nodes, buckets, table, header, np.int32(at), nodes[node * NODE + PARENT])
-        if rows[row * ROW + FLAGS] & F_LOOPS:
+        if takes_many(rows, row):
             code = push_task(tasks, status, header, np.int32(LEAF), row, nodes[leaf * NODE + PARENT], WHOLE, leaf)
         else:
             code = push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), leaf)

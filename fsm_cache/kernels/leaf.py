@@ -294,6 +294,30 @@ def keep_useful(trie, found, num_found, exits, num_exits, marks):
     return kept
 
 
+@kernel(i4(TRIE, i4_1, i4, i4_1, i4, BYTES_1, i4_1))
+def useful_ways(trie, found, num_found, exits, num_exits, marks, ways):
+    """Lists in `ways` the beginnings and ends of those subtrees right below `exits[:num_exits]` in which there are tokens that are not in
+    `found[:num_found]` already; answers how many. `marks` is zero before and after."""
+    tree, subtrees, order = at_address(trie[0]), at_address(trie[2]), at_address(trie[3])
+    for k in range(num_found):
+        marks[found[k]] = 1
+    count = np.int32(0)
+    for k in range(num_exits):
+        child = np.int64(exits[k]) + 1
+        end = tree[np.int64(exits[k]) * TRIE_NODE + END]
+        while child < end:
+            for j in range(subtrees[child * SUBTREE + FIRST], subtrees[child * SUBTREE + LAST]):
+                if marks[order[j]] == 0:
+                    ways[2 * count] = np.int32(child)
+                    ways[2 * count + 1] = tree[child * TRIE_NODE + END]
+                    count += 1
+                    break
+            child = np.int64(tree[child * TRIE_NODE + END])
+    for k in range(num_found):
+        marks[found[k]] = 0
+    return count
+
+
 @kernel(types.void(MEMORY, TRIE, i4, i4_1, SHORTS_1, SHORTS_1))
 def scan_string(memory, trie, row, path, lengths, closed):
     """Reads all tokens from `row`, inside a JSON string whose rows are all filled.

@@ -15,6 +15,8 @@ from .charset import ALL_CHARS, NO_CHARS, CharSet
 from .derivative import row
 from .nodes import EMPTY, EPSILON, KIND_ALT, KIND_AND, KIND_CAT, KIND_CHARS, KIND_NOT, KIND_REP, KIND_STATE, Node
 
+_SHORTEST = 2  # a shorter run says nothing that a row doesn't
+
 
 def run_of(node: Node, budget: Budget) -> Run | None:
     """A large run that can begin at a node; None if there is none."""
@@ -31,6 +33,8 @@ def run_of(node: Node, budget: Budget) -> Run | None:
     if not runs:
         return None
     count, chars = max(runs, key=lambda found: found[0] * found[1].size)
+    if count < _SHORTEST:
+        return None
     if count == MAX_CODE_POINT:
         return Run(chars.ranges, None)
     try:

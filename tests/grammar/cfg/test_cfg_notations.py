@@ -96,7 +96,7 @@ EBNF = [
     Case("root ::= 'a' root? 'b'?", ["a", "ab", "aab", "aabb"], ["", "b", "abb", "aba"]),
     Case("root ::= ([a-z]+ - ('do' | 'if')) '.'", ["d.", "dot.", "i.", "iff."], ["do.", "if.", "."]),
     Case("root ::= '<' name '>' content '</' name '>'\nname ::= [a-z]+\ncontent ::= ([^<] | root)*", ["<a></b>", "<a>x<b>y</b></a>"], ["<a>", "<a><b></a>", "<></>"]),
-    Case("root ::= row ('\\n' row)*\nrow ::= cell (',' cell)*\ncell ::= [^,#xA]*", ["", "a,b", "a\nb,,c\n"], []),
+    Case("root ::= row ('\\n' row)*\nrow ::= cell (',' cell)*\ncell ::= [^,;#xA]*", ["", "a,b", "a\nb,,c\n"], [";", "a,b;", "a\n;"]),
     Case("root ::= 'x'{0} 'y'{1} 'z'{0,1}", ["y", "yz"], ["xy", "yzz", ""]),
     Case("root ::= p\np ::= 'a' p 'a' | 'b' p 'b' | 'c'", ["c", "aca", "abcba"], ["", "ac", "abcab"]),
     Case("root ::= x y\nx ::= x 'a' | ''\ny ::= 'a' y | 'b'", ["b", "aaab"], ["", "a", "ba"]),

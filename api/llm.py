@@ -169,7 +169,7 @@ class LLM:
     def chat(
         self,
         messages: Conversation | Sequence[Conversation],
-        sampling_params: SamplingParams | Sequence[SamplingParams] | None = None,
+        sampling_params: SamplingParams | BeamSearchParams | Sequence[SamplingParams] | None = None,
         *,
         schema: dict[str, Any] | str | bool | type[BaseModel] | None = None,
         regex: str | None = None,
@@ -188,6 +188,7 @@ class LLM:
 
         Args:
             messages: `{"role": ..., "content": ...}` dicts.
+            sampling_params: for all conversations, or one for each; `BeamSearchParams` search as `beam_search` does.
             tools: functions that may be called, as dicts of OpenAI's form; `.tool_calls` of an output then holds the calls. Arguments
                 obey the schema unless the function has `"strict": False`. With a constraint, an answer is calls or obeys it.
             tool_choice: "auto", "required", "none" or the name of a tool.
@@ -207,6 +208,8 @@ class LLM:
             self._conversations.turn(each, asked, thinking_token_budget=thinking_token_budget, variables=chat_template_kwargs)
             for each in _each_conversation(messages)
         ]
+        if isinstance(sampling_params, BeamSearchParams):
+            return self._search(turns, sampling_params, progress)
         return self._run(turns, sampling_params, progress)
 
     def beam_search(
@@ -231,9 +234,7 @@ class LLM:
             schema=schema, regex=regex, choice=choice, grammar=grammar, output_type=output_type, structural_tag=structural_tag
         )
         form = AnswerForm(constraint=constraint)
-        turns = [Turn(self._encode(prompt), form) for prompt in _each_prompt(prompts)]
-        jobs = [self._job(turn, beam_params(params), beam_search=params) for turn in turns]
-        return self._run_jobs(jobs, progress)
+        return self._search([Turn(self._encode(prompt), form) for prompt in _each_prompt(prompts)], params, progress)
 
     def stream(
         self,
@@ -312,6 +313,9 @@ class LLM:
         params = _each_params(sampling_params, len(turns))
         return self._run_jobs([self._job(turn, own) for turn, own in zip(turns, params, strict=True)], progress)
 
+    def _search(self, turns: Sequence[Turn], params: BeamSearchParams, progress: bool | Progress) -> list[RequestResult]:
+        return self._run_jobs([self._job(turn, beam_params(params), beam_search=params) for turn in turns], progress)
+
     def _run_jobs(self, jobs: Sequence[Job], progress: bool | Progress) -> list[RequestResult]:
         with batch_progress(progress, total=len(jobs)) as report:
             return run_jobs(self.runtime.engine, jobs, max_in_flight=self.runtime.max_waiting, report=report)
@@ -338,7 +342,7 @@ def _each_conversation(messages: Any) -> list[Conversation]:
 
 
 def _each_params(given: SamplingParams | Sequence[SamplingParams] | None, count: int) -> list[SamplingParams]:
-    if given is None or isinstance(given, (SamplingParams, BeamSearchParams)):
+    if not isinstance(given, Sequence):
         return [given or SamplingParams()] * count
     if len(given) != count:
         raise ValueError(f"{count} prompts, but {len(given)} sampling_params")

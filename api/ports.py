@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..engine.request import Request, RequestOutput
-
-if TYPE_CHECKING:
-    from ..engine.core import EngineStats
+from ..engine.stats import EngineStats
 
 OnOutput = Callable[[RequestOutput], None]
 

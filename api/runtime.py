@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -127,13 +128,15 @@ def open_runtime(options: RuntimeOptions, *, progress: Progress | None = None) -
         InvalidRequest: the options contradict each other or do not fit into memory.
     """
     # Loading these takes seconds, which a mistake in the options should not cost.
-    from ..engine.attention import IMPLEMENTATION
-    from ..engine.client import EngineClient
-    from ..engine.core import EngineCore
-    from ..engine.detokenizer import TokenTable
-    from ..engine.models.loader import load_model
-    from ..engine.models.store import ModelStore
-    from ..engine.runner import pick_device, pick_dtype
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")  # tqdm wants ipywidgets in a notebook, for bars that nobody sees
+        from ..engine.attention import IMPLEMENTATION
+        from ..engine.client import EngineClient
+        from ..engine.core import EngineCore
+        from ..engine.detokenizer import TokenTable
+        from ..engine.models.loader import load_model
+        from ..engine.models.store import ModelStore
+        from ..engine.runner import pick_device, pick_dtype
     from ..fsm_cache.compiler import FsmCompiler
     from ..fsm_cache.store import ArrayStore
     from ..fsm_cache.vocabulary import Vocabulary

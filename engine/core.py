@@ -242,11 +242,15 @@ class EngineCore:
         """Starts the next batch, if there is anything to compute."""
         plan = self._scheduler.schedule(self._propose if self._drafters.enabled else None)
         if plan.chunks:
-            self._counters.num_steps += 1
+            self._counters.count_step(plan.num_tokens)
             self._counters.num_preemptions += plan.num_preempted
             self._counters.num_held_slots += self._kv.usage.held * self.limits.block_size
             self._counters.num_unused_slots += self._scheduler.num_unused_slots
-            self._flight = self._executor.launch(plan, {chunk.request_id: self._sources[chunk.request_id] for chunk in plan.chunks})
+            sources = {chunk.request_id: self._sources[chunk.request_id] for chunk in plan.chunks}
+            now = self._clock()
+            for source in sources.values():
+                source.note_scheduled(now)
+            self._flight = self._executor.launch(plan, sources)
 
     def _land(self) -> list[Step]:
         """Takes what the batch in flight came to, if there is one, so that the next one can be planned."""

@@ -36,6 +36,10 @@ class RowSource(Protocol):
         """What the rows behind its last token and behind each draft are sampled with."""
         ...
 
+    def note_scheduled(self, now: float) -> None:
+        """It takes part in a step that begins now, in seconds on the monotonic clock."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Flight:

@@ -81,6 +81,7 @@ class Generation:
     Attributes:
         request: what was asked.
         num_generated: tokens of the answer so far.
+        scheduled_time: when it first took part in a step, in seconds on the monotonic clock; None before.
         num_cached: prompt tokens that came from the prefix cache.
         num_drafts, num_accepted, num_forced: drafts that were verified, those that became tokens of the answer, and how many of
             these were forced text.
@@ -90,6 +91,7 @@ class Generation:
         params = request.params
         self.request = request
         self.num_generated = 0
+        self.scheduled_time: float | None = None
         self.num_cached = 0
         self.num_drafts = self.num_accepted = self.num_forced = 0
         self._seed = seed
@@ -120,6 +122,11 @@ class Generation:
     def sequence_ids(self) -> tuple[str]:
         """Its names in the scheduler."""
         return (self.sequence_id,)
+
+    def note_scheduled(self, now: float) -> None:
+        """It takes part in a step that begins now."""
+        if self.scheduled_time is None:
+            self.scheduled_time = now
 
     def constrain(self, constraint: Constraint) -> None:
         """Binds the answer to a grammar, before its first token."""

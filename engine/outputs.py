@@ -30,6 +30,7 @@ def output_of(generation: Generation | BeamGroup, verdict: Verdict, tokens: Sequ
         error=verdict.error,
         logprobs=logprobs,
         num_prompt_tokens=len(generation.request.prompt_token_ids),
+        scheduled_time=generation.scheduled_time,
         num_generated_tokens=generation.num_generated,
         num_cached_tokens=generation.num_cached,
         num_draft_tokens=generation.num_drafts,

@@ -298,6 +298,7 @@ class RequestOutput:
         stop_reason: the stop string or stop token id that ended the answer; None for an end token or a grammar.
         error: what went wrong, exactly when the finish reason is "error".
         logprobs: one entry per new token, or None when not asked for.
+        scheduled_time: when the request first took part in a step, in seconds on the monotonic clock; None before.
         num_cached_tokens: prompt tokens whose keys and values were taken from the prefix cache.
         num_draft_tokens, num_accepted_tokens, num_forced_tokens: tokens that were guessed and verified so far, those of them that
             became part of the answer, and how many of these the grammar forced.
@@ -312,6 +313,7 @@ class RequestOutput:
     stop_reason: str | int | None = None
     error: FormcastError | None = None
     logprobs: tuple[TokenLogprob, ...] | None = None
+    scheduled_time: float | None = None
     num_prompt_tokens: int = 0
     num_generated_tokens: int = 0
     num_cached_tokens: int = 0

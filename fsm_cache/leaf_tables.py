@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..grammar.machine import Machine
-from ..grammar.machine_layout import F_TIDY, FLAGS, ROW_SERIAL
+from ..grammar.machine_layout import F_COUNTED, F_TIDY, FLAGS, ROW_SERIAL
 from ..grammar.row_store import STORE
-from .kernels.leaf import SCAN_SIZE, keep_useful, scan_leaf
+from .kernels.leaf import SCAN_SIZE, keep_useful, scan_counted, scan_leaf
 from .kernels.rows import set_bits
 from .mask import NO_ROW
 from .trie import DEPTH, END
@@ -38,6 +38,8 @@ class LeafTable:
         tidy: whether that string is a tidy one.
         enders: of a key, the tokens that end it.
         bounded: of a key, whether after some token only a bounded number of keys is left.
+        all_ids, needs, exit_needs: of a counted string, all the tokens by how many characters must fit for them, these numbers, and those
+            of the exits.
         memory: for kernels, see `kernels.kit`.
     """
 
@@ -48,17 +50,22 @@ class LeafTable:
     tidy: bool
     enders: np.ndarray
     bounded: bool
+    all_ids: np.ndarray
+    needs: np.ndarray
+    exit_needs: np.ndarray
     memory: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         base, _ = _place(self.base)
         closing, num_closing = (0, -1) if self.closing is None else _place(self.closing)
         places = base, *_place(self.ids), *_place(self.exits), closing, num_closing, self.tidy, *_place(self.enders), self.bounded
-        object.__setattr__(self, "memory", np.array(places, np.int64))
+        most = max(int(needs.max(initial=0)) for needs in (self.needs, self.exit_needs))
+        counts = most, *_place(self.all_ids), *_place(self.needs)[:1], *_place(self.exit_needs)[:1]
+        object.__setattr__(self, "memory", np.array((*places, *counts), np.int64))
 
     @property
     def num_bytes(self) -> int:
-        arrays = (self.base, self.ids, self.exits, self.enders, self.memory)
+        arrays = (self.base, self.ids, self.exits, self.enders, self.all_ids, self.needs, self.exit_needs, self.memory)
         return _OBJECT_BYTES + sum(array.nbytes for array in arrays) + (0 if self.closing is None else self.closing.nbytes)
 
 
@@ -101,22 +108,32 @@ class LeafTables:
         vocabulary = self._vocabulary
         trie, scratch = vocabulary.trie, vocabulary.scratch
         found, exits, enders, status = scratch.leaf_found, scratch.exits, scratch.enders, np.zeros(SCAN_SIZE, np.int32)
-        scratch.leaf_path[0] = row
-        machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, outcome, scratch.leaf_path, found, exits, enders, status))
+        path, needs, exit_needs = scratch.leaf_path, scratch.needs, scratch.exit_needs
+        tidy, counted = (bool(STORE.rows[row, FLAGS] & flag) for flag in (F_TIDY, F_COUNTED))
+        path[0], path[len(path) // 2] = row, 0
+        if counted:
+            lengths = vocabulary.string_tables[tidy].lengths
+            machine.serve_until_done(
+                lambda: scan_counted(machine.memory, trie.memory, lengths, path, found, needs, exits, exit_needs, status)
+            )
+        else:
+            machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, outcome, path, found, exits, enders, status))
         _, num_found, num_exits, num_enders, bounded = status.tolist()
+        all_exits = exits[:num_exits].copy()
         if num_exits:
             num_exits = int(keep_useful(trie.memory, found, num_found, exits, num_exits, scratch.dropped))
         ids = found[:num_found].copy()
+        by_need = np.argsort(needs[:num_found], kind="stable") if counted else NO_ROW
+        nodes = exits[:num_exits]
+        fits = (ids[by_need], needs[by_need], exit_needs[np.searchsorted(all_exits, nodes)]) if counted else (NO_ROW, NO_ROW, NO_ROW)
         base = NO_ROW
         if len(ids) > _NARROW:
             base = np.zeros(vocabulary.row_words, np.int32)
             set_bits(base, ids)
             ids = NO_ROW
-        nodes = exits[:num_exits]
-        tidy = bool(STORE.rows[row, FLAGS] & F_TIDY)
         closing = self._closing(nodes.tolist(), tidy) if num_exits > _MANY_EXITS else None
         ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1) if num_exits and closing is None else _NO_EXITS
-        return LeafTable(base, ids, ways, closing, tidy, enders[:num_enders].copy(), bool(bounded))
+        return LeafTable(base, ids, ways, closing, tidy, enders[:num_enders].copy(), bool(bounded), *fits)
 
     def _closing(self, exits: list[int], tidy: bool) -> np.ndarray | None:
         """Tokens that go on after the exits, if each of these is the end of a string."""

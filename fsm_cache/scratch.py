@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Scratch:
     """Attributes:
     found: int32 [2 V]: tokens that a mask collects.
-    exits, enders, leaf_found, leaf_path: int32: what a scan of a leaf finds.
+    exits, enders, leaf_found, leaf_path, needs, exit_needs: int32: what a scan of a leaf finds.
     out: int32: members of unions within one step.
     status: int32: what mask kernels answer, see `kernels.kit`.
     tasks: int32 [MAX_TASKS, TASK], see `kernels.tasks`.
@@ -32,6 +32,8 @@ class Scratch:
         self.exits = np.zeros(len(vocabulary.trie.nodes), np.int32)
         self.enders = np.zeros(vocabulary.vocab_size, np.int32)
         self.leaf_found = np.zeros(vocabulary.vocab_size, np.int32)
+        self.needs = np.zeros(vocabulary.vocab_size, np.int32)
+        self.exit_needs = np.zeros(len(vocabulary.trie.nodes), np.int32)
         self.path = np.zeros(2 * vocabulary.trie.max_depth + 4, np.int32)
         self.leaf_path = np.zeros(2 * vocabulary.trie.max_depth + 4, np.int32)
         self.out = np.zeros(OUT_SIZE, np.int32)

@@ -92,6 +92,15 @@ class CharAutomaton(Protocol):
 
 
 @runtime_checkable
+class HasLengths(Protocol):
+    """An automaton whose strings can be counted."""
+
+    def min_length(self, q: int) -> int | None:
+        """Length in code points of a shortest string accepted from `q`; None if none is."""
+        ...
+
+
+@runtime_checkable
 class HasRuns(Protocol):
     """An automaton that knows where many characters can come one after another without looking at each."""
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .errors import LimitError
-from .languages import MAX_CODE_POINT, CharAutomaton, Edge, Run
+from .languages import MAX_CODE_POINT, CharAutomaton, Edge, HasLengths, Run
 from .lead_rows import SURROGATES, LeadRows, LeadShape, Middle, Segments, lead_shape
 from .limits import Limits
 from .machine_layout import (
@@ -26,6 +26,7 @@ from .machine_layout import (
     DEAD,
     F_ACCEPT,
     F_BOUNDARY,
+    F_COUNTED,
     F_ESCAPE,
     F_EVEN,
     F_EXPANDED,
@@ -44,6 +45,7 @@ from .machine_layout import (
     KEY_LO,
     KEY_SET,
     KEY_TAILS,
+    LEAST,
     LOOP,
     MAX_RUN,
     OTHER,
@@ -79,6 +81,9 @@ class _AnyString:
 
     def tail_count(self, q: int, cap: int) -> int | None:
         return None
+
+    def min_length(self, q: int) -> int | None:
+        return 0
 
 
 ANY_STRING: CharAutomaton = _AnyString()
@@ -164,6 +169,7 @@ class Lowering:
         json: JSON string spellings, ended by the closing quote, else raw UTF-8.
         tidy: printable ASCII characters are never escaped (but `"` and `\\`), so that known text has one spelling.
         keys: the automaton when it is a key automaton (implies `json`).
+        counted: rows say how many characters must still come (`json`, of an automaton with lengths).
         limits: `max_states` bounds the rows.
         store_bits: stores a bit set of so many bits where KEY_SET finds it; for keys with declared names.
     """
@@ -175,6 +181,7 @@ class Lowering:
         json: bool,
         tidy: bool = False,
         keys: KeyAutomaton | None = None,
+        counted: bool = False,
         limits: Limits | None = None,
         store_bits: Callable[[int, int], int] | None = None,
     ):
@@ -184,6 +191,7 @@ class Lowering:
         self._json = json
         self._tidy = tidy
         self._keys = keys
+        self._lengths = automaton if counted and isinstance(automaton, HasLengths) else None
         self._max_rows = (limits or Limits()).max_states
         self._store_bits = store_bits
         self._lock = threading.RLock()
@@ -235,6 +243,8 @@ class Lowering:
                     row = self._new_row(self._early_flags(key), key)
                     if self._keys is not None:
                         self._write_info(row, self._info(key))
+                    if self._lengths is not None:
+                        STORE.rows[row, LEAST] = self._least(key, self._lengths)
                     self._rows[of_kind] = row
         return row
 
@@ -259,24 +269,35 @@ class Lowering:
         """Bytes between the row of a key and the end of the character it is inside of."""
         return key.left if isinstance(key, Middle) else 0
 
-    # --- what a key row can become ---------------------------------------------------------------------------------
+    # --- what a row can become -------------------------------------------------------------------------------------
+
+    def _targets_of(self, key: _Key) -> list[tuple[int, int]]:
+        """States at the end of the character that a row is inside of, each with how many characters lead to it."""
+        if isinstance(key, _Boundary):
+            return [(key.q, 1)]
+        segments = self._escapable(key.q) if isinstance(key, _Escape) else key.segments
+        found: list[tuple[int, int]] = []
+        for lo, hi, target in segments:
+            if target == _PAIR:
+                assert isinstance(key, _Hex)
+                first = 0x10000 + ((key.base + lo - 0xD800) << 10)
+                last = 0x10000 + ((key.base + hi - 0xD800) << 10) + 0x3FF
+                found.extend((t, b - a + 1) for a, b, t in _clip(self._automaton.edges(key.q), first, last))
+            else:
+                found.append((target, hi - lo + 1))
+        return found
+
+    def _least(self, key: _Key, lengths: HasLengths) -> int:
+        """Characters that must still come, that which was begun included."""
+        least = min([lengths.min_length(target) or 0 for target, _ in self._targets_of(key)], default=0)
+        return least if isinstance(key, _Boundary) else least + 1
 
     def _info(self, key: _Key) -> KeyInfo:
         keys = self._keys
         assert keys is not None
         if isinstance(key, _Boundary):
             return keys.info(key.q)
-        segments = self._escapable(key.q) if isinstance(key, _Escape) else key.segments
-        parts: list[tuple[KeyInfo, int]] = []
-        for lo, hi, target in segments:
-            if target == _PAIR:
-                assert isinstance(key, _Hex)
-                first = 0x10000 + ((key.base + lo - 0xD800) << 10)
-                last = 0x10000 + ((key.base + hi - 0xD800) << 10) + 0x3FF
-                parts.extend((keys.info(t), b - a + 1) for a, b, t in _clip(keys.edges(key.q), first, last))
-            else:
-                parts.append((keys.info(target), hi - lo + 1))
-        return KeyInfo.union(parts)
+        return KeyInfo.union([(keys.info(target), count) for target, count in self._targets_of(key)])
 
     def _write_info(self, row: int, info: KeyInfo) -> None:
         rows = STORE.rows
@@ -303,7 +324,7 @@ class Lowering:
 
     def _fill(self, row: int, key: _Key) -> None:
         line = _DEAD_LINE.copy()
-        flags = F_EXPANDED | (F_TIDY if self._tidy else 0)
+        flags = F_EXPANDED | (F_TIDY if self._tidy else 0) | (0 if self._lengths is None else F_COUNTED)
         if isinstance(key, _Boundary):
             flags |= self._fill_boundary(key.q, line)
         elif isinstance(key, Middle):
@@ -324,7 +345,7 @@ class Lowering:
             stored[LOOP : LOOP + 4] = np.packbits(loops, bitorder="little").view(np.int32)
             if isinstance(key, _Boundary) and self._loops_over_text(key.q):
                 flags |= F_TEXT_LOOP
-        elif isinstance(key, _Boundary) and self._keys is None:
+        elif isinstance(key, _Boundary) and self._keys is None and self._lengths is None:
             flags |= self._store_run(key.q, stored)
         with PUBLISH:
             stored[FLAGS] = flags
@@ -429,6 +450,9 @@ class Lowering:
         if self._keys is not None:
             for row, middle in leads.middles():
                 self._write_info(row, self._info(middle))
+        if self._lengths is not None:
+            for row, middle in leads.middles():
+                STORE.rows[row, LEAST] = self._least(middle, self._lengths)
         self._lead_rows[shape, targets] = leads
         return leads
 
@@ -524,6 +548,6 @@ def _covers_text(ranges: Iterable[tuple[int, int]]) -> bool:
     return covered == MAX_CODE_POINT + 1 - 0x80 - (SURROGATES[1] - SURROGATES[0] + 1)
 
 
-_ANY_STRING_LEAF = Lowering(ANY_STRING, json=True)
+_ANY_STRING_LEAF = Lowering(ANY_STRING, json=True, counted=True)
 GENERIC_STRING_ROW = _ANY_STRING_LEAF.start_row()
 """Row of any JSON string, after its opening quote."""

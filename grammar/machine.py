@@ -136,16 +136,25 @@ class Machine(RecordedText):
         self._own.append(lowering)
         return lowering
 
-    def shared_row(self, key: Hashable, make: Callable[[], CharAutomaton], *, json: bool, tidy: bool = False, is_key: bool = False) -> int:
+    def shared_row(
+        self,
+        key: Hashable,
+        make: Callable[[], CharAutomaton],
+        *,
+        json: bool,
+        tidy: bool = False,
+        is_key: bool = False,
+        counted: bool = False,
+    ) -> int:
         """Start row of a leaf that grammars share: `key` says which one, `make` makes its automaton (a key automaton if `is_key`) if
-        none has it yet."""
+        none has it yet. Its strings may be `counted`."""
 
         def lower() -> Lowering:
             automaton = make()
             keys = automaton if is_key and isinstance(automaton, KeyAutomaton) else None
-            return Lowering(automaton, json=json, tidy=tidy, keys=keys, limits=self.limits)
+            return Lowering(automaton, json=json, tidy=tidy, keys=keys, counted=counted, limits=self.limits)
 
-        return self._hold(shared_leaf((key, json, tidy, self.limits), lower))
+        return self._hold(shared_leaf((key, json, tidy, counted, self.limits), lower))
 
     def words_row(self, key: Hashable, words: Sequence[str]) -> int:
         """Start row of a string that is one of some words; see `WordRows`."""
@@ -372,8 +381,8 @@ class Machine(RecordedText):
             return
         counted = -1
         if parts.counted is not None:
-            low, high = parts.counted
-            counted = self._append([low, -1 if high is None else high])
+            low, high, first = parts.counted
+            counted = self._append([low, -1 if high is None else high, first])
         row, string, raw, unlike = (
             -1 if x is None else x for x in (parts.scalar_row, parts.distinct_string, parts.distinct_raw, parts.unlike)
         )

@@ -52,7 +52,7 @@ KIND, A, B, C, PARENT, NEXT = range(6)
 NIL = 0  # end of lists
 END = 1  # document complete; b: whitespace row
 LEAF = 2  # a: row
-COUNTED = 3  # a: row of the plain JSON string, b: characters so far, c: offset of (min, max) in table
+COUNTED = 3  # a: row of a counted string, b: characters so far, c: offset of (min, max, first row) in table
 VALUE = 4  # a: value id, b: whitespace row
 ARRAY_OPEN = 5  # after '['; a: frame, b: whitespace row
 ARRAY_AFTER = 6  # after an item; a: frame, b: whitespace row, c: distinct items seen (under uniqueItems)
@@ -101,6 +101,7 @@ RUN = KEY_LO  # of leaf rows with F_RUN: how many characters of LOOP can come on
 OTHER = KEY_HI  # of leaf rows with F_OTHERS: set of the other ASCII bytes that may come in the run after its first byte, 4 words
 AHEAD = 266  # of leaf rows with F_EVEN: the row in whose column n stands the row after n characters of the run, where it is made; else 0
 MAX_RUN = 255
+LEAST = 266  # of rows of counted strings: how many characters must still come, that which was begun included
 
 FINAL_ROW = 0  # a target with this id: the leaf is complete, continue with the parent
 
@@ -117,6 +118,7 @@ F_OTHERS = 1024  # after the first byte of the run of F_RUN and within it, no AS
 #                  only with F_TEXT_LOOP
 F_EVEN = 2048  # all bytes of the run lead to the same rows
 F_RUN_ENDS = 4096  # the leaf may end after each character of the run
+F_COUNTED = 8192  # of a string that is counted: see LEAST
 F_TIDY = 256  # a JSON string in which printable ASCII is never escaped
 
 # Outcomes: declared key i (sorted order) is i, class j of undeclared keys is CLASS_BASE + j.

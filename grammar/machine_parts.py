@@ -7,12 +7,12 @@ from typing import NamedTuple, Protocol
 
 
 class ValueParts(NamedTuple):
-    """How a value can begin: a row for scalars, bounds of a counted string, frames of objects and arrays; for an item that
+    """How a value can begin: a row for scalars, bounds and first row of a counted string, frames of objects and arrays; for an item that
     must differ from its siblings, rows of a string (after the quote) and of numbers and literals. `unlike` is a text list of
     what the string must not be instead of its siblings. A frame `f` whose text is to be recorded is given as `~f`."""
 
     scalar_row: int | None
-    counted: tuple[int, int | None] | None
+    counted: tuple[int, int | None, int] | None
     objects: Sequence[int]
     arrays: Sequence[int]
     distinct_string: int | None = None

@@ -27,6 +27,8 @@ PURE = (
     "engine/step_plan.py",
     "engine/sequence.py",
     "engine/family.py",
+    "engine/deadlines.py",
+    "engine/beams/search.py",
     "engine/request.py",
 )
 

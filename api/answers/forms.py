@@ -192,7 +192,10 @@ class AnswerForms:
                     Grammar.json_schema(dict(tool.schema))
                 Grammar.structural_tag(self._tool_format.calls([tool], parallel=False))
             except GrammarError as error:
-                raise ToolError(f"the parameters of {tool.name!r} cannot be enforced: {error}", field=f"{tool.field}.parameters") from error
+                what = f"the parameters of {tool.name!r} cannot be enforced: {error}"
+                if tool.strict:
+                    what += "; with 'strict': false the arguments are any JSON object"
+                raise ToolError(what, field=f"{tool.field}.parameters") from error
 
 
 def _after_thought(constraint: Constraint, error: GrammarError) -> InvalidRequest:

@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     path = Path(args.tokenizer)
     file = path / "tokenizer.json" if path.is_dir() else path
     if not file.exists():
-        raise UsageError(f"there is no {file}")
+        raise UsageError(f"cannot read {file}: no such file")
     tokenizer = Tokenizer.from_file(str(file))
     vocabulary = Vocabulary.from_tokenizer(tokenizer)
     cases = [case for name in args.cases for case in read_cases(name, vocabulary)] or list(own_cases(vocabulary))

@@ -39,9 +39,12 @@ def _prompt_text(given: str | None) -> str:
     if sys.stdin.isatty():
         raise UsageError("a prompt is needed: give it as an argument or on stdin")
     try:
-        return sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
+        text = sys.stdin.buffer.read().decode("utf-8").rstrip("\n")
     except UnicodeDecodeError as error:
         raise UsageError(f"stdin is not valid UTF-8 (byte {error.start})") from None
+    if not text:
+        raise UsageError("a prompt is needed: there is none on stdin")
+    return text
 
 
 def _end(answer: CompletionResult, constraint: Constraint | None) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from ... import __version__
@@ -57,9 +59,31 @@ examples:
   formcast serve smollm2-135m --port 11434    # where Ollama's clients look
 """
 
+_FEW = 12  # choices that an error lists
+
+
+def _did_you_mean(given: str, known: Iterable[str]) -> str:
+    near = get_close_matches(given, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
 
 class _Parser(argparse.ArgumentParser):
-    """Reports a mistake in one line."""
+    """Reports a mistake in one line, with what was probably meant."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """As the base class, but a command refuses what it does not know itself, so that the hint is about its own flags."""
+        known, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            given = unknown[0].partition("=")[0]
+            what = f"there is no flag {given}" if given.startswith("-") else f"'{given}' is one argument too many"
+            self.error(what + _did_you_mean(given, self._option_string_actions))
+        return known, unknown
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            choices = [str(choice) for choice in action.choices]
+            listed = f"; there is {', '.join(choices)}" if len(choices) <= _FEW else ""
+            raise argparse.ArgumentError(action, f"there is no '{value}'" + (_did_you_mean(str(value), choices) or listed))
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
@@ -161,7 +185,7 @@ def _models(commands: Any) -> None:
 def _check(commands: Any) -> None:
     parser = _add_command(commands, "check", "what of a JSON Schema is enforced, and which instances it admits", _CHECK_EXAMPLES)
     parser.add_argument("schema", metavar="SCHEMA", help="file, inline JSON, formcast:NAME, or - for stdin")
-    parser.add_argument("instances", metavar="INSTANCE", nargs="*", help="file, inline JSON, or - for stdin")
+    parser.add_argument("instances", metavar="INSTANCE", nargs="*", default=[], help="file, inline JSON, or - for stdin")
     parser.add_argument("--json", action="store_true", help="machine-readable")
 
 

@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import socket
+import ssl
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -51,20 +52,25 @@ def _settings(args: argparse.Namespace) -> ServerSettings:
 def _transport(args: argparse.Namespace) -> Transport:
     if args.ssl_keyfile and not args.ssl_certfile:
         raise UsageError("--ssl-keyfile needs --ssl-certfile")
-    for path in (args.ssl_certfile, args.ssl_keyfile):
-        _check_readable(path)
+    _check_tls(args.ssl_certfile, args.ssl_keyfile)
     return Transport(tls_certificate=args.ssl_certfile, tls_key=args.ssl_keyfile, log_level=args.log_level, log_format=args.log_format)
 
 
-def _check_readable(path: str | None) -> None:
+def _check_tls(certificate: str | None, key: str | None) -> None:
     """Before a model is loaded, rather than after."""
-    if path is None:
+    for path in filter(None, (certificate, key)):
+        try:
+            with open(path, "rb"):
+                pass
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    if certificate is None:
         return
     try:
-        with open(path, "rb"):
-            return
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, ValueError) as error:
+        files = certificate if key is None else f"{certificate} and {key}"
+        raise UsageError(f"cannot speak TLS with {files}: not a PEM certificate and its private key without a password ({error})") from None
 
 
 @contextmanager

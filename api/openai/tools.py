@@ -135,7 +135,7 @@ def choice_of(given: ToolChoiceBody | None, *, parallel: bool | None) -> ToolCho
 
 
 def _tool(body: FunctionBody, field: str) -> Tool:
-    return Tool(name=body.name, description=body.description, parameters=body.parameters, strict=bool(body.strict), field=field)
+    return Tool(name=body.name, description=body.description, parameters=body.parameters, strict=body.strict is not False, field=field)
 
 
 def message_calls(given: Sequence[CallBody]) -> list[dict[str, Any]]:

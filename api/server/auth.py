@@ -25,8 +25,11 @@ class BearerAuth:
         self._keys = tuple(key.encode() for key in keys)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or route_path(scope) in OPEN_PATHS or self._accepts(_bearer(scope)):
+        if scope["type"] == "lifespan" or route_path(scope) in OPEN_PATHS or self._accepts(_bearer(scope)):
             await self._app(scope, receive, send)
+            return
+        if scope["type"] == "websocket":  # before it is accepted, this is a 403
+            await send({"type": "websocket.close", "code": 1008})
             return
         error = ApiError(401, "a valid API key is needed: send 'Authorization: Bearer <key>'", code="invalid_api_key")
         record_of(scope).error_code = error.code

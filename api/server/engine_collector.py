@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from itertools import accumulate
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
+from ...engine.stats import STEP_SIZES, EngineStats
 from ..runtime import Runtime
-
-if TYPE_CHECKING:
-    from ...engine.core import EngineStats
 
 _LABELS = ("model_name",)
 
@@ -44,6 +43,7 @@ class EngineCollector(Collector):
         yield self._counter("vllm:generation_tokens", "Generated tokens.", stats.num_generated_tokens)
         yield self._counter("vllm:num_preemptions", "Requests that had to give their blocks back for a while.", stats.num_preemptions)
         yield self._counter("formcast:engine_steps", "Batches computed.", stats.num_steps)
+        yield self._step_sizes(stats)
         yield self._counter("formcast:masks", "Token masks made.", stats.num_masks)
         yield self._counter("formcast:mask_seconds", "Time spent making token masks.", stats.mask_seconds)
         yield self._counter("vllm:spec_decode_num_draft_tokens", "Tokens that were guessed and verified.", stats.num_draft_tokens)
@@ -70,6 +70,12 @@ class EngineCollector(Collector):
     def _counter(self, name: str, text: str, value: float) -> Metric:
         family = CounterMetricFamily(name, text, labels=_LABELS)
         family.add_metric(self._labels, value)
+        return family
+
+    def _step_sizes(self, stats: EngineStats) -> Metric:
+        bounds = (*map(floatToGoString, STEP_SIZES), "+Inf")
+        family = HistogramMetricFamily("vllm:iteration_tokens_total", "Tokens computed in a batch, guesses among them.", labels=_LABELS)
+        family.add_metric(self._labels, list(zip(bounds, accumulate(stats.step_sizes), strict=True)), stats.num_step_tokens)
         return family
 
 

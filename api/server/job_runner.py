@@ -29,16 +29,18 @@ class JobRunner:
         """
         outputs = self._llm.stream(jobs)
         self._note(jobs, record)
-        meters = [self._metrics.answer(num_prompt_tokens=len(job.prompt.token_ids)) for job in jobs for _ in range(job.params.n)]
+        meters = [self._metrics.job(job) for job in jobs]
+        of_answers = [answer for meter in meters for answer in meter.answers]
+        is_over = False
         try:
             async for index, output in outputs:
-                self._count(meters[index], output, record)
+                self._count(of_answers[index], output, record)
                 yield index, output
-            meters.clear()  # of answers that a beam search did not find
+            is_over = True
         finally:
             await outputs.aclose()
             for meter in meters:
-                meter.finish("abort")
+                meter.finish(is_over=is_over)
 
     def _note(self, jobs: Sequence[Job], record: RequestRecord) -> None:
         record.num_prompt_tokens += sum(len(job.prompt.token_ids) for job in jobs)

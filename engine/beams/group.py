@@ -51,6 +51,11 @@ class BeamRow:
         """No drafts: beams look at all that may follow."""
         return ()
 
+    def note_scheduled(self, now: float) -> None:
+        """It takes part in a step that begins now."""
+        if self.group.scheduled_time is None:
+            self.group.scheduled_time = now
+
     def rows(self, drafts: Sequence[int]) -> list[SampleRow]:
         """How its candidates are found."""
         group = self.group
@@ -69,7 +74,7 @@ class BeamRow:
             (token,) = outcome.tokens
             if token.status is not RowStatus.SAMPLED:
                 raise no_token(self.group.num_steps, token.status)
-            if any(math.isnan(logprob) for _, logprob in token.top):
+            if not token.top or any(math.isnan(logprob) for _, logprob in token.top):  # of a token that the mask keeps out
                 raise no_token(self.group.num_steps, RowStatus.NOT_A_NUMBER)
             self.candidates = [Candidate(*pair) for pair in token.top]
         except Exception as error:
@@ -93,6 +98,7 @@ class BeamGroup:
     whatever order and however many steps of the engine these took.
 
     Attributes:
+        scheduled_time: when it first took part in a step, in seconds on the monotonic clock; None before.
         num_cached: prompt tokens that came from the prefix cache.
         num_steps: tokens that each beam has.
         num_generated: tokens of all answers, once there are some.
@@ -104,10 +110,10 @@ class BeamGroup:
     def __init__(self, request: Request, beams: BeamSearchParams, *, max_tokens: int, ends: EndTokens, table: TokenTable):
         end_ids = ends.token_ids if request.grammar is not None or not beams.ignore_eos else frozenset()
         self.request = request
+        self.scheduled_time: float | None = None
         self.num_cached = self.num_steps = self.num_generated = 0
         self.error: FormcastError | None = None
         self._table = table
-        self._end_ids = ends.token_ids
         self._search = BeamSearch(beams.beam_width, max_tokens=max_tokens, length_penalty=beams.length_penalty, end_ids=end_ids)
         self._rows = [BeamRow(self, request.request_id, None)]
         self._num_named = 0

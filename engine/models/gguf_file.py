@@ -74,9 +74,10 @@ class GgufFile:
     def __init__(self, path: Path):
         self.path = path
         self._buffer = _map(path)
-        cursor = _Cursor(self._buffer, path)
-        if cursor.take(4) != MAGIC:
+        if self._buffer[: len(MAGIC)] != MAGIC:
             raise UnsupportedModel(f"{path} is not a GGUF file")
+        cursor = _Cursor(self._buffer, path)
+        cursor.take(len(MAGIC))
         version = cursor.scalar(_U32)
         if version not in VERSIONS:
             raise UnsupportedModel(f"{path} is GGUF version {version}; versions 2 and 3 are supported")

@@ -70,6 +70,7 @@ IN_KEY = 7  # inside a key of some classes: for each its table, and what may fol
 INFO_SIZE = 5
 WAY, TIDY, ROOM, LACK, EXIT = range(5)  # of STRING, REST and NAMED; ROOM: characters that still fit, -1 any; LACK: that must still come
 _, LEAF_ROW, ENDS, BEGINS, _ = range(5)  # of IN_LEAF and AT_VALUE; ENDS: the leaf may end here; LEAF_ROW: -1 for none
+SPARE = BEGINS  # of IN_LEAF: characters that still fit, -1 any
 _, _, CLASSES, HAS_NAMES, _ = range(5)  # of IN_KEY, with LEAF_ROW; HAS_NAMES: it can still become a declared key
 OBJECT, ARRAY, QUOTE, SPACE = 1, 2, 4, 8  # BEGINS: what else may begin
 DONE = 0
@@ -166,6 +167,14 @@ def classify(nodes, buckets, rows, table, values, frames, header, node, info):
             info[LEAF_ROW] = row
             info[ENDS] = rows[at + FLAGS] & F_ACCEPT
             info[EXIT] = parent
+            info[SPARE] = -1
+        elif kind == COUNTED:
+            if rows[at + FLAGS] & F_BOUNDARY:
+                info[WAY] = IN_LEAF
+                info[LEAF_ROW] = row
+                info[ENDS] = 0
+                info[EXIT] = parent
+                info[SPARE] = table[nodes[node * NODE + C] + 1] - nodes[node * NODE + B]
         elif kind == KEY and nodes[node * NODE + C] == NIL and not is_item_of(nodes, parent):
             classes = rows[at + KEY_CLASSES]
             if nodes[node * NODE + B] != OFF and rows[at + FLAGS] & (F_BOUNDARY | F_ESCAPE) != F_BOUNDARY:

@@ -36,6 +36,7 @@ from .classify import (
     REST,
     ROOM,
     SPACE,
+    SPARE,
     STRING,
     TIDY,
     WALK,
@@ -58,12 +59,17 @@ from .kit import (
     EOS,
     FOUND,
     INFO,
+    LEAF_ALL,
     LEAF_BASE,
     LEAF_BOUNDED,
     LEAF_CLOSING,
     LEAF_ENDERS,
+    LEAF_EXIT_NEEDS,
     LEAF_EXITS,
     LEAF_IDS,
+    LEAF_MOST,
+    LEAF_NEEDS,
+    LEAF_NUM_ALL,
     LEAF_NUM_CLOSING,
     LEAF_NUM_ENDERS,
     LEAF_NUM_EXITS,
@@ -97,6 +103,7 @@ from .tasks import (
     ENDING,
     EXIT_WALKS,
     FINISH,
+    FITTING,
     INSIDE,
     KEEP,
     LEAF,
@@ -117,7 +124,9 @@ from .tasks import (
     add_ids,
     find_closing,
     keep_closing,
+    keep_short,
     need,
+    num_fitting,
     plain_row,
     push_task,
 )
@@ -177,6 +186,8 @@ def add_leaf(kit, book, tasks, status, header, key, after, part, node):
     if leaves[at] < 0:
         return need(status, np.int32(NEED_LEAF), key, 0)
     table = longs_at(leaves[at + 1])
+    if part >= FITTING and part - FITTING >= table[LEAF_MOST]:
+        part = np.int32(WHOLE)
     slot = np.int32(0)
     closes = part != INSIDE and table[LEAF_NUM_CLOSING] >= 0
     if closes:
@@ -186,7 +197,10 @@ def add_leaf(kit, book, tasks, status, header, key, after, part, node):
     status[DEPTH] -= 1
     if part == INSIDE and table[LEAF_BOUNDED]:
         return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), node)
-    if part != ENDING:
+    if part >= FITTING:
+        fitting = num_fitting(at_address(table[LEAF_NEEDS]), table[LEAF_NUM_ALL], part - np.int32(FITTING))
+        add_ids(kit, status, at_address(table[LEAF_ALL]), fitting)
+    elif part != ENDING:
         if table[LEAF_BASE]:
             add_base(kit, status, table[LEAF_BASE])
         add_ids(kit, status, at_address(table[LEAF_IDS]), table[LEAF_NUM_IDS])
@@ -194,10 +208,13 @@ def add_leaf(kit, book, tasks, status, header, key, after, part, node):
         return np.int32(0)
     add_ids(kit, status, at_address(table[LEAF_ENDERS]), table[LEAF_NUM_ENDERS])
     if not closes:
-        return push_task(tasks, status, header, np.int32(EXIT_WALKS), key, 0, after, 0)
+        return push_task(tasks, status, header, np.int32(EXIT_WALKS), key, 0, after, part)
     closings = at_address(book[BOOK_CLOSINGS])
     ids, number = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1])), np.int64(closings[slot + 2])
+    first = status[COUNT]
     add_common(kit, status, ids, number, at_address(table[LEAF_CLOSING]), table[LEAF_NUM_CLOSING])
+    if part >= FITTING:
+        keep_short(kit, status, np.int32(table[LEAF_TIDY]), first, part - np.int32(FITTING))
     return np.int32(0)
 
 
@@ -321,7 +338,10 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
     if way in (IN_LEAF, AT_VALUE):
         if info[LEAF_ROW] < 0 or code < 0:
             return code
-        return push_task(tasks, status, header, np.int32(LEAF), info[LEAF_ROW], info[EXIT], WHOLE, node)
+        fits = way == IN_LEAF and info[SPARE] >= 0
+        return push_task(
+            tasks, status, header, np.int32(LEAF), info[LEAF_ROW], info[EXIT], np.int32(FITTING + info[SPARE] if fits else WHOLE), node
+        )
     if way == MEMBERS:
         while node != NIL and code == 0:
             code = push_task(tasks, status, header, np.int32(VISIT), nodes[node * NODE + A], 0, 0, 0)
@@ -363,7 +383,8 @@ def collect(memory, kit_array, book_array, state, recorded):
             else:
                 exits = at_address(leaf[LEAF_EXITS])
                 tasks[at + 2] = b + 1
-                code = push_task(tasks, status, header, np.int32(READ), MAIN, exits[2 * b], exits[2 * b + 1], c)
+                if d < FITTING or at_address(leaf[LEAF_EXIT_NEEDS])[b] <= d - FITTING:
+                    code = push_task(tasks, status, header, np.int32(READ), MAIN, exits[2 * b], exits[2 * b + 1], c)
         elif what == LEAF:
             code = add_leaf(kit, book, tasks, status, header, a, b, c, d)
         elif what in (READ, NAMES, DECLARED_KEYS):

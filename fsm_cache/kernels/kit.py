@@ -42,7 +42,9 @@ STATUS_SIZE = 14
 # --- quote of a string (their number is -1 where there are exits), and whether that string is a tidy one
 # --- of a key: ids of tokens that end it, and whether some row below may be left to a bounded number of keys
 LEAF_BASE, LEAF_IDS, LEAF_NUM_IDS, LEAF_EXITS, LEAF_NUM_EXITS, LEAF_CLOSING, LEAF_NUM_CLOSING, LEAF_TIDY = range(8)
-LEAF_ENDERS, LEAF_NUM_ENDERS, LEAF_BOUNDED = range(8, 11)
+# --- of a counted string: the most characters that any token needs in order to fit, all ids by what they need, what each needs, and
+# --- what each exit needs
+LEAF_ENDERS, LEAF_NUM_ENDERS, LEAF_BOUNDED, LEAF_MOST, LEAF_ALL, LEAF_NUM_ALL, LEAF_NEEDS, LEAF_EXIT_NEEDS = range(8, 16)
 
 # --- book: hash tables (a power of two of slots, less one is the mask), and an arena of token ids
 BOOK_LEAVES, BOOK_LEAVES_MASK = 0, 1

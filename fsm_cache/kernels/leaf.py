@@ -23,6 +23,7 @@ from ...grammar.machine_layout import (
     FLAGS,
     KEY_CLASSES,
     KEY_TAILS,
+    LEAST,
     LOOP,
     NEED_AHEAD,
     NEED_ROW,
@@ -211,6 +212,60 @@ def scan_leaf(memory, trie, outcome, path, found, exits, enders, status):
         path[depth + 1] = target
         i = i + 1 if target != FINAL_ROW and not closes else np.int64(tree[at + END])
     status[SCAN_NODE], status[SCAN_FOUND], status[SCAN_EXITS], status[SCAN_ENDERS] = np.int32(i), count, ends, ended
+    return code
+
+
+@kernel(i4(MEMORY, TRIE, SHORTS_1, i4_1, i4_1, i4_1, i4_1, i4_1, i4_1))
+def scan_counted(memory, trie, lengths, path, found, needs, exits, exit_needs, status):
+    """As `scan_leaf`, in a counted string whose row `path[0]` is between two characters. `needs` and `exit_needs` say how many
+    characters must fit for each to be allowed: those of the token, and those that must come after it.
+
+    Args:
+        lengths: characters of the tokens that stand in a string.
+    """
+    _, _, rows, _, _, _, _, header = addresses(memory)
+    tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
+    half = path.shape[0] // 2
+    i = np.int64(status[SCAN_NODE])
+    count, ends = status[SCAN_FOUND], status[SCAN_EXITS]
+    code = np.int32(0)
+    while i < trie[TRIE_LENGTH]:
+        at = i * TRIE_NODE
+        depth = tree[at + DEPTH]
+        before = path[depth]
+        if rows[before * ROW + FLAGS] & F_EXPANDED == 0:
+            code = ask(header, NEED_ROW, before, 0)
+            break
+        if row_takes_whole(rows, before, subtrees, i):
+            for k in range(subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]):
+                found[count] = order[k]
+                needs[count] = lengths[order[k]] + rows[before * ROW + LEAST]
+                count += 1
+            i = np.int64(tree[at + END])
+            continue
+        target = rows[before * ROW + tree[at + BYTE]]
+        read = path[half + depth]
+        if target > 0 and rows[target * ROW + FLAGS] & F_BOUNDARY:
+            read += 1
+        if target >= 0:
+            need = read if target == FINAL_ROW else read + rows[target * ROW + LEAST]
+            token = tree[at + TOKEN]
+            while token >= 0:
+                found[count] = token
+                needs[count] = need
+                count += 1
+                token = same[token]
+        if target == FINAL_ROW and i + 1 < tree[at + END]:
+            exits[ends] = np.int32(i)
+            exit_needs[ends] = read
+            ends += 1
+        if target > 0:
+            path[depth + 1] = target
+            path[half + depth + 1] = read
+            i += 1
+        else:
+            i = np.int64(tree[at + END])
+    status[SCAN_NODE], status[SCAN_FOUND], status[SCAN_EXITS] = np.int32(i), count, ends
     return code
 
 

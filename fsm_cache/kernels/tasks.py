@@ -40,11 +40,12 @@ MAX_TASKS = 4 * MAX_MEMBERS
 VISIT = 0  # add the tokens of a node. a: node
 READ = 1  # walk. a: trie, b: first node, c: end, d: state, NIL once the walk has begun
 NAMES = 2  # inside a key that is declared or any other. a: tidy, b: state after the quote, c: trie node, d: as READ
-EXIT_WALKS = 3  # add the tokens that end a leaf. a: key of its table, b: next exit, c: what follows the leaf
+EXIT_WALKS = 3  # add the tokens that end a leaf. a: key of its table, b: next exit, c: what follows the leaf, d: as `part` of a LEAF
 KEEP = 4  # keep the tokens found since status[MARK]. a: key of those that close a string
 FINISH = 5  # end tokens
 LEAF = 6  # add the tokens that a leaf allows. a: key of its table, b: what follows the leaf, c: part, d: its node
-WHOLE, INSIDE, ENDING = range(3)  # parts: all, those that leave a key open, those that end it
+# parts: all, those that leave a key open, those that end it, and FITTING + n: those that fit into n characters
+WHOLE, INSIDE, ENDING, FITTING = range(4)
 DECLARED_KEYS = 7  # add the tokens in a key that may be a declared one. c: trie node, d: as READ
 READ_AT, NAMES_AT = 2, 3  # where these have the trie node at which they go on
 
@@ -158,6 +159,32 @@ def add_common(kit, status, ids, number, allowed, num_allowed):
     for k in range(num_allowed):
         marks[allowed[k]] = 0
     status[COUNT] = count
+
+
+@kernel(types.void(LONGS, P, i4, i4, i4))
+def keep_short(kit, status, tidy, first, high):
+    """Drops those of `found[first:status[COUNT]]` that have more than `high` characters before the quote that they close."""
+    found = at_address(kit[FOUND])
+    lengths = shorts_at(longs_at(kit[STRINGS + tidy])[LENGTHS])
+    count = first
+    for k in range(first, status[COUNT]):
+        if lengths[found[k]] <= high:
+            found[count] = found[k]
+            count += 1
+    status[COUNT] = count
+
+
+@kernel(types.int64(P, types.int64, i4))
+def num_fitting(needs, number, room):
+    """How many of ascending `needs` are at most `room`."""
+    low, high = np.int64(0), number
+    while low < high:
+        middle = (low + high) // 2
+        if needs[middle] <= room:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @kernel(types.int64(LONGS, P, i4, i4))

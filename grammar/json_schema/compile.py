@@ -151,7 +151,7 @@ class SchemaCompiler:
         expander = self.expander
         shapes = expander.expand(node)
         targets: dict[int, int] = {}
-        counted: tuple[int, int | None] | None = None
+        counted: tuple[int, int | None, int] | None = None
         distinct_string: int | None = None
         strings = self._strings_in(shapes.string, unlike) if unlike else []
         if shapes.string is NO_STRING:
@@ -160,9 +160,13 @@ class SchemaCompiler:
             tidy = shapes.string.language is not None and not self._any_order
             distinct_string = self._distinct_string_row(shapes.string, tidy=tidy)
         elif shapes.string.language is None and not shapes.string.is_all:
-            counted = (shapes.string.low, shapes.string.high)
+            counted = (shapes.string.low, shapes.string.high, GENERIC_STRING_ROW)
         elif expander.has_string(shapes.string):
-            targets[0x22] = self._string_row(shapes.string)
+            longer = shapes.string.without_high()
+            if longer is None:
+                targets[0x22] = self._string_row(shapes.string)
+            else:
+                counted = (0, shapes.string.high, self._counted_row(longer))
         numbers = [value for value in unlike if value.kind == "number"]
         if shapes.number is NO_NUMBERS:
             pass
@@ -266,6 +270,11 @@ class SchemaCompiler:
         if words is not None and WordRows.are_simple(words):
             return self.machine.words_row(language, words)
         return self.machine.shared_row(language, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy)
+
+    def _counted_row(self, language: Language) -> int:
+        key = ("counted", language)
+        tidy = not self._any_order
+        return self.machine.shared_row(key, lambda: language.automaton(self.expander.limits), json=True, tidy=tidy, counted=True)
 
     def _numbers_row(self, numbers: Numbers) -> int:
         key = (numbers, self._any_order)

@@ -77,6 +77,13 @@ class StringSet:
             return base
         return base & Language.length(self.low, self.high)
 
+    def without_high(self) -> Language | None:
+        """The set without `high`, where that is better counted beside the states than multiplied with them; else None."""
+        if self.language is None or self.high is None:
+            return None
+        longer = self.language & Language.length(self.low, None) if self.low else self.language
+        return longer if longer.is_countable(self.high) else None
+
     def __and__(self, other: StringSet) -> StringSet:
         if self.is_all:
             return other

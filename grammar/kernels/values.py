@@ -16,9 +16,9 @@ from ..machine_layout import (
     FLAGS,
     FR_ALTERNATIVES,
     FR_LIST,
-    GENERIC_STRING,
     GUARD,
     LEAF,
+    LEAST,
     NEED_ROW,
     NEED_VALUE,
     NIL,
@@ -77,8 +77,8 @@ def begin_value(nodes, buckets, rows, table, values, frames, transitions, header
             count += 1
         return count
     if byte == 34 and table[at + V_COUNTED] >= 0:
-        generic = table[GENERIC_STRING]
-        out[count] = make_node(nodes, buckets, header, COUNTED, generic, 0, table[at + V_COUNTED], parent, 1)
+        first = table[table[at + V_COUNTED] + 2]
+        out[count] = make_node(nodes, buckets, header, COUNTED, first, 0, table[at + V_COUNTED], parent, 1)
         count += 1
     if table[at + V_UNLIKE] >= 0:
         if byte == 34:
@@ -124,7 +124,7 @@ def begin_item(nodes, buckets, rows, table, values, frames, transitions, header,
 
 @kernel(i4(P, P, P, P, P, P, P, P, i4, i4, i4))
 def step_counted(nodes, buckets, rows, table, values, frames, transitions, header, node, byte, masking):
-    """One byte of a string whose only bounds are its length in code points."""
+    """One byte of a string whose length in code points is bounded."""
     row = nodes[node * NODE + A]
     if rows[row * ROW + FLAGS] & F_EXPANDED == 0:
         return ask(header, NEED_ROW, row, 0)
@@ -137,8 +137,8 @@ def step_counted(nodes, buckets, rows, table, values, frames, transitions, heade
     parent = nodes[node * NODE + PARENT]
     if target == FINAL_ROW:
         return parent if seen >= low else np.int32(DEAD)
-    if rows[row * ROW + FLAGS] & F_BOUNDARY and high >= 0 and seen >= high:
-        return np.int32(DEAD)
     if rows[target * ROW + FLAGS] & F_BOUNDARY and (high >= 0 or seen < low):
         seen += 1
+    if high >= 0 and seen + rows[target * ROW + LEAST] > high:
+        return np.int32(DEAD)
     return make_node(nodes, buckets, header, COUNTED, target, seen, nodes[node * NODE + C], parent, 1)

@@ -142,6 +142,14 @@ class Language:
         """`minimum` to `maximum` strings of this language after another."""
         return _each(lambda parts: nodes.rep(_closed(parts[0]), minimum, maximum), [self])
 
+    def is_countable(self, most: int) -> bool:
+        """Whether a bound of `most` code points means something, and how many must still come is told without long searches: not in
+        conjunctions of many parts, nor in recognizers, which bound themselves."""
+        node = self._node
+        if node.kind == nodes.KIND_WORDS or (node.max_len is not None and node.max_len <= most):
+            return False
+        return nodes.are_few_parts(node, _COUNTABLE_PARTS)
+
     def words(self) -> tuple[str, ...] | None:
         """The strings of the set, sorted, if it is written as a list of them."""
         if self._node.kind != nodes.KIND_WORDS:
@@ -181,6 +189,7 @@ class Language:
         return f"<Language {self._node.uid}>"
 
 
+_COUNTABLE_PARTS = 4
 _SHORT = 256  # characters of a pattern that is remembered: it is read when a schema is checked, when it is used, and in the next schema
 _short_pattern_node = lru_cache(maxsize=512)(pattern_node)
 

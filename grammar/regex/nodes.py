@@ -663,6 +663,23 @@ def _has_state(node: Node) -> bool:
     return node.kind == KIND_STATE or (node.kind == KIND_ALT and any(item.kind == KIND_STATE for item in node.items))
 
 
+def are_few_parts(node: Node, most: int) -> bool:
+    """Whether the conjunctions in it have at most so many parts together, and no part is a recognizer. Cost: its size."""
+    seen: set[int] = set()
+    stack = [node]
+    parts = 0
+    while stack:
+        node = stack.pop()
+        if node.positive or node.uid in seen:
+            continue
+        seen.add(node.uid)
+        parts += len(node.items) if node.kind == KIND_AND else 0
+        if node.kind == KIND_STATE or parts > most:
+            return False
+        stack.extend(node.items)
+    return True
+
+
 def _small(node: Node) -> Node:
     if node.kind == KIND_ALT and _has_state(node):
         return alt([_small(item) for item in node.items])

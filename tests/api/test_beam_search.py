@@ -73,6 +73,12 @@ def test_fewer_answers_than_beams():
     assert [output.text for output in result.outputs] == ["a", "b"]
 
 
+def test_a_conversation_is_searched_too():
+    model = LLM.over(fake_runtime(finds('{"a": 1}', "{}")))
+    (result,) = model.chat([{"role": "user", "content": "x"}], BeamSearchParams(beam_width=2), schema={"type": "object"})
+    assert [output.parsed for output in result.outputs] == [{"a": 1}, {}]
+
+
 def test_the_same_on_an_event_loop():
     async def ask() -> list[str]:
         async with AsyncLLM(fake_runtime(finds("a", "b"))) as model:

@@ -77,6 +77,33 @@ def test_bad_flags_are_one_line_and_2(arguments: list[str], capsys: pytest.Captu
 
 
 @pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["genrate", "m"], "there is no 'genrate'; did you mean generate?"),
+        (["generate", "m", "x", "--temprature", "1"], "formcast generate: there is no flag --temprature; did you mean --temperature?"),
+        (["serve", "m", "--prot=80"], "formcast serve: there is no flag --prot; did you mean --port?"),
+        (["serve", "m", "--tool-call-format", "herms"], "there is no 'herms'; did you mean hermes?"),
+        (["generate", "m", "x", "--dtype", "int3"], "there is no 'int3'; there is auto, float32"),
+        (["generate", "m", "two", "words"], "'words' is one argument too many"),
+        (["check"], "required: SCHEMA (see formcast check --help)"),
+    ],
+)
+def test_what_was_probably_meant_is_told(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(arguments)
+    error = capsys.readouterr().err
+    assert one_line(error) and says in error
+
+
+def test_tls_files_are_tried_before_anything_is_loaded(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    for name in ("empty", "text"):
+        (tmp_path / name).write_text("" if name == "empty" else "-----BEGIN CERTIFICATE-----\n")
+        assert main(["serve", "m", "--port", "0", "--ssl-certfile", str(tmp_path / name)]) == 2
+        error = capsys.readouterr().err
+        assert one_line(error) and "cannot speak TLS" in error and name in error
+
+
+@pytest.mark.parametrize(
     ("arguments", "mentions"),
     [
         (["generate", "m", "--json-schema", "-"], "stdin"),
@@ -356,6 +383,13 @@ def test_generate_does_not_read_bytes_that_are_no_text():
     assert (done.returncode, done.stdout) == (2, "")
     assert one_line(done.stderr)
     assert "UTF-8" in done.stderr
+
+
+@pytest.mark.parametrize("data", [b"", b"\n"])
+def test_a_stdin_without_a_prompt_is_refused(data: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(["generate", "m"]) == 2
+    assert "a prompt is needed" in capsys.readouterr().err
 
 
 @pytest.mark.slow

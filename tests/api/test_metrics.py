@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from starlette.testclient import TestClient
 
 from formcast.api.async_engine import AsyncLLM
+from formcast.api.jobs import Job
+from formcast.api.prompts import Prompt
 from formcast.api.runtime import Runtime
 from formcast.api.server.app import create_app
+from formcast.api.server.metrics import Metrics
 from formcast.api.server.settings import ServerSettings
+from formcast.engine.request import RequestOutput, SamplingParams
 from formcast.fsm_cache.compiler import CompilerStats
 from formcast.grammar.errors import GrammarError
 
@@ -90,7 +95,47 @@ def test_answers_are_timed_and_counted(stream: bool):
     assert found[("vllm:e2e_request_latency_seconds_count",)] == 2
     assert found[("vllm:request_generation_tokens_sum",)] == 6
     assert found[("vllm:request_prompt_tokens_sum",)] == 2 * len("user: hello\nassistant:")
+    assert found[("vllm:request_max_num_generation_tokens_sum",)] == 3
+    assert (found[("vllm:request_params_n_sum",)], found[("vllm:request_params_n_count",)]) == (2, 1)
+    assert found[("vllm:request_params_max_tokens_count",)] == 0
     assert found[("formcast:http_requests_total", CHAT, "200")] == 1
+
+
+def test_every_meter_is_there_from_the_start():
+    found = scrape(client(fake_runtime(echoes)))
+    assert all(found[("vllm:request_success_total", reason)] == 0 for reason in ("stop", "length", "abort", "error"))
+    assert found[("vllm:e2e_request_latency_seconds_bucket", "0.3")] == 0
+    lengths = [float(key[1]) for key in found if key[0] == "vllm:request_prompt_tokens_bucket"]
+    assert lengths == [1, 2, 5, 10, 20, 50, 100, 200, float("inf")], "up to the context of 256"
+
+
+def test_batches_are_counted_by_size():
+    found = scrape(client(fake_runtime(echoes)))
+    sizes = {key[1]: value for key, value in found.items() if key[0] == "vllm:iteration_tokens_total_bucket"}
+    assert list(sizes)[:4] == ["1.0", "8.0", "16.0", "32.0"] and list(sizes)[-2:] == ["16384.0", "+Inf"]
+    assert (sizes["1.0"], sizes["8.0"], sizes["16.0"], sizes["16384.0"], sizes["+Inf"]) == (1, 1, 3, 3, 4)
+    assert (found[("vllm:iteration_tokens_total_sum",)], found[("vllm:iteration_tokens_total_count",)]) == (80, 4)
+
+
+def test_the_time_of_an_answer_has_parts():
+    """An answer that was in the queue for 2 s, and one that never left it."""
+    clock = time.monotonic()
+    started = RequestOutput(request_id="", new_token_ids=(97, 98), scheduled_time=clock + 2, num_prompt_tokens=50, num_cached_tokens=30)
+    metrics = Metrics(fake_runtime(echoes), "fake")
+    prompt = Prompt(text="x", token_ids=(1,) * 50, source="prompt")
+    for outputs in ([started], []):
+        meter = metrics.job(Job(prompt=prompt, params=SamplingParams(max_tokens=20)))
+        for output in outputs:
+            meter.answers[0].add(output)
+        meter.finish(is_over=False)
+    found = samples(metrics.render().decode())
+    assert found[("vllm:request_queue_time_seconds_sum",)] == pytest.approx(2, abs=0.5)
+    assert found[("vllm:request_prefill_kv_computed_tokens_sum",)] == 20
+    assert found[("vllm:request_params_max_tokens_sum",)] == 40
+    counts = {key[0].removeprefix("vllm:request_"): value for key, value in found.items() if key[0].endswith("_seconds_count")}
+    parts = ("queue", "prefill", "decode", "inference")
+    assert [counts[f"{part}_time_seconds_count"] for part in parts] == [1, 1, 1, 1], "none is made up for what did not happen"
+    assert found[("vllm:e2e_request_latency_seconds_count",)] == 2
 
 
 @pytest.mark.parametrize(
@@ -147,6 +192,11 @@ def test_a_real_server_counts(server: Server):
 
     assert grown("vllm:request_success_total", "stop") == 2
     assert grown("vllm:generation_tokens_total") >= 2
+    assert grown("vllm:iteration_tokens_total_sum") >= grown("vllm:request_prefill_kv_computed_tokens_sum") > 0
+    whole, queued, inference = (f"vllm:{name}_seconds_sum" for name in ("e2e_request_latency", "request_queue_time", "request_inference_time"))
+    assert min(grown(queued), grown(inference)) > 0
+    assert grown(queued) + grown(inference) <= grown(whole)
+    assert grown("vllm:request_prefill_time_seconds_sum") + grown("vllm:request_decode_time_seconds_sum") == pytest.approx(grown(inference))
     assert grown("vllm:prompt_tokens_total") > 0
     assert grown("formcast:masks_total") > 0
     assert grown("formcast:mask_seconds_total") > 0
@@ -166,13 +216,17 @@ def known_names() -> set[str]:
     api.post(CHAT, json=HELLO)
     api.post(CHAT, json=HELLO | {"zzz": 1})
     names = {name for name, *_ in samples(api.get("/metrics").text) if name.startswith(("vllm:", "formcast:"))}
-    return {re.sub("_(bucket|sum|count)$", "", name) for name in names}
+    return set(map(bare, names))
+
+
+def bare(name: str) -> str:
+    return re.sub("_(bucket|sum|count)$", "", name)
 
 
 def test_the_dashboard_shows_metrics_that_exist():
     panels = json.loads(DASHBOARD.read_text())["panels"]
     asked = {name for panel in panels for target in panel["targets"] for name in METRIC.findall(target["expr"])}
-    assert {name.removesuffix("_bucket") for name in asked} - known_names() == set()
+    assert {bare(name) for name in asked} - known_names() == set()
 
 
 def test_the_metrics_are_documented_as_they_are():

@@ -17,11 +17,13 @@ import pytest
 from api_fakes import echoes, fake_runtime, hangs, says
 from api_processes import Server, fake_server
 from starlette.testclient import TestClient
+from starlette.websockets import WebSocketDisconnect
 
 from formcast.api.async_engine import AsyncLLM
 from formcast.api.runtime import Runtime
-from formcast.api.server.app import create_app
+from formcast.api.server.app import create_app, service_routes
 from formcast.api.server.logs import JsonFormatter, TextFormatter
+from formcast.api.server.service import Service
 from formcast.api.server.settings import ServerSettings
 from formcast.api.server.transport import bind_unix
 from formcast.engine.request import GenerationError
@@ -185,6 +187,25 @@ def test_every_path_but_health_needs_a_key(locked: tuple[str, int], path: str):
 @pytest.mark.parametrize("path", ["/health", "/health?x=/version"])
 def test_health_is_open(locked: tuple[str, int], path: str):
     assert b" 200 " in ask(locked, path, "Host: x")
+
+
+def test_every_route_needs_a_key():
+    service = Service(AsyncLLM(fake_runtime(echoes)), ServerSettings(served_model_names=("fake",)))
+    api = client(api_keys=("k", "kk"))
+    places = {(route.path, method) for route in service_routes(service) for method in route.methods or ()} - {("/health", "GET"), ("/health", "HEAD")}
+    assert len(places) > 20
+    for path, method in sorted(places):
+        for given in (None, "", "k", "Bearer", "Bearer ", "Bearer kkk", "Basic k", "bearer k\x00"):
+            answer = api.request(method, path, headers={} if given is None else {"authorization": given})
+            assert answer.status_code == 401, (path, method, given)
+        assert api.request(method, path, headers={"authorization": "Bearer kk"}).status_code != 401
+        assert api.request(method, path, params={"api_key": "k"}, headers={"cookie": "authorization=Bearer k"}).status_code == 401
+
+
+def test_a_websocket_that_reaches_the_application_is_refused():
+    with pytest.raises(WebSocketDisconnect) as refused, client(api_keys=("k",)).websocket_connect("/v1/models"):
+        pass
+    assert refused.value.code == 1008
 
 
 def test_websockets_are_not_a_way_in(locked: tuple[str, int]):

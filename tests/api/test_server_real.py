@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -102,6 +103,13 @@ def test_parse_gives_an_instance(client: openai.OpenAI):
 def test_constraints_of_vllm(client: openai.OpenAI, extra: dict[str, Any], allowed: set[str]):
     answer = client.chat.completions.create(model="small", messages=TALK, max_tokens=20, extra_body=extra)
     assert answer.choices[0].message.content in allowed
+
+
+def test_beams_with_a_constraint(client: openai.OpenAI):
+    extra = {"use_beam_search": True, "beam_width": 6, "structured_outputs": {"regex": "(x|yy){1,3}z"}}
+    answer = client.completions.create(model="small", prompt="The code: ", n=3, max_tokens=20, extra_body=extra)
+    assert [choice.index for choice in answer.choices] == [0, 1, 2]
+    assert all(re.fullmatch("(x|yy){1,3}z", choice.text) and choice.finish_reason == "stop" for choice in answer.choices)
 
 
 def test_completions(client: openai.OpenAI):

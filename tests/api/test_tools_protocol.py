@@ -72,6 +72,25 @@ def test_calls_are_read_from_the_answer():
     assert all(call["type"] == "function" and call["id"].startswith("call_") for call in message["tool_calls"])
 
 
+@pytest.mark.parametrize(("said", "held"), [({"strict": True}, True), ({}, True), ({"strict": None}, True), ({"strict": False}, False)])
+def test_arguments_obey_the_schema_unless_the_tool_is_said_not_to_be_strict(said: dict[str, Any], held: bool):
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}, **said}
+    runtime = hermes("")
+    client(runtime).post(CHAT, json=ASKED | {"tools": [{"type": "function", "function": function}], "tool_choice": "required"})
+    (request,) = runtime.engine.submitted  # pyright: ignore[reportAttributeAccessIssue]
+    accepts = [request.grammar.accepts(f'<tool_call>\n{{"name": "f", "arguments": {text}}}\n</tool_call>') for text in ('{"a": 1}', '{"b": 1}')]
+    assert accepts == [True, not held]
+
+
+def test_a_schema_that_cannot_be_enforced_is_refused_with_the_way_out():
+    function = {"name": "f", "parameters": {"type": "object", "properties": {"a": {"pattern": "(a)\\1"}}}}
+    body = ASKED | {"tools": [{"type": "function", "function": function}]}
+    error = client(hermes("")).post(CHAT, json=body).json()["error"]
+    assert error["param"] == "tools[0].function.parameters" and "'strict': false" in error["message"]
+    function["strict"] = False
+    assert client(hermes("x")).post(CHAT, json=body).status_code == 200
+
+
 def test_a_stream_adds_up_to_the_same():
     choices = streamed(client(hermes(TWO_CALLS)).post(CHAT, json=ASKED | {"stream": True}))
     assert choices[0]["delta"] == {"role": "assistant", "content": ""}

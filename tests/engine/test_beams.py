@@ -163,17 +163,25 @@ def test_end_tokens_are_tokens_like_others_where_they_are_ignored():
     ],
     ids=["overlapped", "resident", "small chunks", "no cache", "small blocks", "four places", "scarce", "scarce, no cache"],
 )
-@pytest.mark.parametrize("grammar", ["free", "object"])
-def test_room_and_company_change_nothing(config, grammar):
+def test_room_and_company_change_nothing(config):
     """Other requests run beside; where blocks are scarce, beams lose theirs and are computed again."""
     engine = core(**config)
-    others = [greedy(f"other {index}", prompt) for index, prompt in enumerate(PROMPTS)]
-    requests = [search(str(index), prompt, GRAMMARS[grammar]) for index, prompt in enumerate(PROMPTS)]
-    done = drain(engine, [request for pair in zip(others, requests, strict=True) for request in pair])
-    for index, prompt in enumerate(PROMPTS):
+    places = [(grammar, prompt) for grammar in ("free", "object") for prompt in PROMPTS[:2]]
+    searches = [search(str(index), prompt, GRAMMARS[grammar]) for index, (grammar, prompt) in enumerate(places)]
+    done = drain(engine, [request for index, beams in enumerate(searches) for request in (other(index), beams)])
+    for index, (grammar, prompt) in enumerate(places):
         check(done[str(index)].last.beams, reference(prompt, grammar))
-        assert done[f"other {index}"].token_ids == drain(core(), [others[index]])[f"other {index}"].token_ids
+        assert done[f"other {index}"].token_ids == alone(index)
     assert (engine.stats.num_preemptions > 0) == (engine.limits.num_blocks < 20 or engine.limits.max_num_seqs < 8)
+
+
+def other(index: int) -> Request:
+    return greedy(f"other {index}", PROMPTS[index % 3])
+
+
+@cache
+def alone(index: int) -> tuple[int, ...]:
+    return drain(core(), [other(index)])[f"other {index}"].token_ids
 
 
 def test_the_prompt_is_computed_once_and_forks_copy_what_they_share():
@@ -227,14 +235,16 @@ def test_a_seed_of_random_models(width):
         assert [list(beam.token_ids) for beam in beams] == [a[: a.index(EOS) + 1] if EOS in a else a for a in answers]
 
 
-@pytest.mark.parametrize("at_step", range(1, 8))
-def test_an_abort_frees_all_beams(at_step):
-    engine = core()
+@pytest.mark.parametrize("overlap", [False, True], ids=["plain", "overlapped"])
+@pytest.mark.parametrize("at_step", range(1, 8, 2))
+def test_an_abort_frees_all_beams(at_step, overlap):
+    engine = core(async_scheduling=overlap)
     engine.add(search("r", PROMPTS[1]))
     for _ in range(at_step):
         engine.step()
     (output,) = engine.abort("r")
     assert (output.finish_reason, output.beams) == ("abort", ())
+    drain(engine)
     assert not engine.has_work and engine.stats.kv.held == 0 and engine.stats.num_waiting == engine.stats.num_running == 0
     assert engine._sources == {}
 
@@ -254,6 +264,22 @@ def test_a_beam_that_cannot_be_computed_ends_its_search_only(broken, overlap, ca
     done = drain(engine, [search("bad", b"x", grammar), greedy("good", b"y", grammar=Script((frozenset(b"abc"),) * 9))])
     assert done["bad"].num_terminal == 1 and isinstance(done["bad"].last.error, GenerationError) and done["bad"].last.beams == ()
     assert len(done["good"].token_ids) == 9 and engine._sources == {}
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_forbidden_token_without_a_number_is_an_error_too(value):
+    """Scores are those among all tokens, so one that no mask would look at counts."""
+
+    class Broken(Poisoned):
+        def forward(self, input_ids, logits_to_keep, **options):
+            output = super().forward(input_ids, logits_to_keep, **options)
+            output.logits[0, input_ids[0, logits_to_keep] == ord("b"), 7] = value
+            return output
+
+    engine = tiny_core(model=FakeModel(module=Broken()))
+    done = drain(engine, [search("bad", b"x", Script((frozenset(b"ab"),) * 6)), search("good", b"x", Script((frozenset(b"ac"),) * 3))])
+    assert isinstance(done["bad"].last.error, GenerationError) and "not numbers" in str(done["bad"].last.error)
+    assert len(done["good"].last.beams) == 4
 
 
 def test_a_budget_that_ends_on_the_way_is_an_error():

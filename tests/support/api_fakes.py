@@ -6,15 +6,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from formcast.api.ports import OnOutput
 from formcast.api.runtime import Runtime
 from formcast.engine.kv.manager import KVUsage
 from formcast.engine.request import DeadlineExceeded, EngineOverloaded, EngineStopped, Request, RequestOutput
-
-if TYPE_CHECKING:
-    from formcast.engine.core import EngineStats
+from formcast.engine.stats import EngineStats
 
 VOCAB_SIZE = 300
 Script = Callable[[Request], Iterable[RequestOutput]]
@@ -135,14 +133,14 @@ class FakeEngine:
         return not self._closed
 
     def stats(self) -> EngineStats:
-        from formcast.engine.core import EngineStats  # brings the tensor stack, which a server process that is just to start needs not
-
         return EngineStats(
             num_running=len(self._live),
             num_waiting=1,
             num_waiting_for_grammar=2,
             kv=KVUsage(free=6, held=1, cached=3, total=10),
             num_steps=4,
+            num_step_tokens=80,
+            step_sizes=(1, 0, 2, *[0] * 10, 1),
             num_prompt_tokens=50,
             num_cached_tokens=20,
             num_generated_tokens=30,

@@ -99,6 +99,7 @@ def test_typed_access(tmp_path: Path):
     [
         (b"", "empty"),
         (b"PK\x03\x04", "not a GGUF file"),
+        (b"{}", "not a GGUF file"),
         (b"GGUF", "ends too early"),
         (header(version=1), "version 1"),
         (header(num_fields=2**62), "ends too early"),

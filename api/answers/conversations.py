@@ -109,6 +109,15 @@ class Conversations:
         found: dict[str, Any] = {name: thinking for name in _SWITCHES if self.template_knows(name)}
         return found if found and self.thinks else None
 
+    def without_thought(self, budget: int | None = None) -> tuple[dict[str, Any], int | None]:
+        """How an answer comes without a thought: variables of the chat template, or else a budget of nothing.
+
+        Args:
+            budget: of a thought where the template switches thinking off.
+        """
+        switch = self.switch(thinking=False)
+        return ({}, 0) if switch is None else (switch, budget)
+
     def template_knows(self, variable: str) -> bool:
         """Whether the chat template reads a variable."""
         return re.search(r"\{[%{][^}]*\b" + variable + r"\b", self._source) is not None

@@ -71,8 +71,7 @@ class Asker:
         system = [{"role": "system", "content": self._manner.system}] if self._manner.system else []
         budget, variables = self._manner.thinking_token_budget, {}
         if not self._manner.thinks and self._conversations.thinks:
-            switch = self._conversations.switch(thinking=False)
-            budget, variables = (0, {}) if switch is None else (None, switch)
+            variables, budget = self._conversations.without_thought()
         asked = Asked(constraint=constraint)
         return self._job(
             self._conversations.turn([*system, *messages], asked, thinking_token_budget=budget, source="the prompt", variables=variables)

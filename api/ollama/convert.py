@@ -62,22 +62,20 @@ class OllamaConverter:
 
     def _turn(self, body: OllamaBody, messages: list[dict[str, Any]], tools: list[Tool], *, source: str) -> Job:
         asked = Asked(tools=tools, constraint=_constraint(body.format))
-        return self._job(body, self._conversations.turn(messages, asked, source=source, variables=self._thinking(body.think)))
+        variables, budget = self._thinking(body.think)
+        return self._job(body, self._conversations.turn(messages, asked, source=source, variables=variables, thinking_token_budget=budget))
 
-    def _thinking(self, think: bool | str | None) -> dict[str, Any]:
-        """Variables of the chat template for `think`."""
+    def _thinking(self, think: bool | str | None) -> tuple[dict[str, Any], int | None]:
+        """Variables of the chat template for `think`, and the budget of thoughts."""
         if think is None or (think is False and not self._conversations.thinks):
-            return {}
+            return {}, None
         if not self._conversations.thinks:
             raise not_supported("'think' of a model that does not think", param="think")
         if isinstance(think, str):
             if not self._conversations.template_knows("reasoning_effort"):
                 raise not_supported("a degree of 'think' for this model", param="think")
-            return {"reasoning_effort": think}
-        switch = self._conversations.switch(thinking=think)
-        if switch is None and not think:
-            raise not_supported("'think': false for this model, which always thinks,", param="think")
-        return switch or {}
+            return {"reasoning_effort": think}, None
+        return (self._conversations.switch(thinking=True) or {}, None) if think else self._conversations.without_thought()
 
     def _job(self, body: OllamaBody, turn: Turn) -> Job:
         params = _params(body)

@@ -75,14 +75,15 @@ class Converter:
         else:
             tools = tools_of(body.tools, body.tool_choice)
             choice = choice_of(body.tool_choice, parallel=body.parallel_tool_calls)
+        effort, budget = self._effort(body.reasoning_effort, "reasoning_effort", body.thinking_token_budget)
         turn = self._conversations.turn(
             template_messages(body.messages),
             Asked(tools=tools, choice=choice, constraint=constraints.from_body(body)),
-            thinking_token_budget=body.thinking_token_budget,
+            thinking_token_budget=budget,
             template=self._own_template(body.chat_template),
             variables={
                 "add_generation_prompt": body.add_generation_prompt is not False,
-                **self._effort(body.reasoning_effort, "reasoning_effort"),
+                **effort,
                 **self._template_variables(body),
             },
         )
@@ -114,27 +115,29 @@ class Converter:
         params = self._params(body, own, {"max_tokens": "max_output_tokens", "logprobs": "top_logprobs"})
         tools = responses_tools.tools_of(body.tools, body.tool_choice)
         choice = responses_tools.choice_of(body.tool_choice, parallel=body.parallel_tool_calls)
+        given = body.reasoning.effort if body.reasoning else None
+        effort, budget = self._effort(given, "reasoning.effort", body.thinking_token_budget)
         turn = self._conversations.turn(
             input_messages(body.input, body.instructions),
             Asked(tools=tools, choice=choice, constraint=constraints.from_responses_body(body)),
-            thinking_token_budget=body.thinking_token_budget,
+            thinking_token_budget=budget,
             source="input",
-            variables=self._effort(body.reasoning.effort if body.reasoning else None, "reasoning.effort"),
+            variables=effort,
         )
         turn.check(params)
         self._check_length(turn.prompt, params, "max_output_tokens")
         return [turn.job(params=params, job_id=new_id("resp"), **_placement(body))]
 
-    def _effort(self, effort: str | None, field: str) -> dict[str, Any]:
-        """Variables of the chat template for an effort: "none" switches thinking off, others are for templates that know them."""
+    def _effort(self, effort: str | None, field: str, budget: int | None) -> tuple[dict[str, Any], int | None]:
+        """Variables of the chat template for an effort, and the budget of thoughts then: "none" switches thinking off, others are for
+        templates that know them."""
         if effort is None or (effort == "none" and not self._conversations.thinks):
-            return {}
-        switch = self._conversations.switch(thinking=False) if effort == "none" else None
-        if switch is not None:
-            return switch
+            return {}, budget
+        if effort == "none":
+            return self._conversations.without_thought(budget)
         if not self._conversations.template_knows("reasoning_effort"):
             raise not_supported(f"'{field}' {effort[:64]!r}: the chat template of this model reads none, so any but 'none'", param=field)
-        return {"reasoning_effort": effort}
+        return {"reasoning_effort": effort}, budget
 
     def _own_template(self, source: str | None) -> ChatTemplate | None:
         """The template that a request brings. It runs in the sandbox, but decides what the model reads, so it needs the flag."""

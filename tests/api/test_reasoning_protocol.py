@@ -65,6 +65,27 @@ def test_a_stream_says_the_same():
         assert "".join(delta.get(name) or "" for delta in deltas) == "Hm."
 
 
+class Always(PlainTemplate):
+    """Has no switch: whether there is a thought is up to the model."""
+
+    source = "<think></think>"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        (CHAT, {"messages": TALK, "reasoning_effort": "none"}),
+        (RESPONSES, {"input": "hello", "reasoning": {"effort": "none"}}),
+        (OLLAMA, {"model": "fake", "messages": TALK, "think": False}),
+    ],
+)
+def test_thinking_is_off_without_a_switch_too(path: str, body: dict[str, Any]):
+    runtime = fake_runtime(says("Yes."), max_model_len=4096, chat_template=Always())
+    assert post(runtime, path, body).status_code == 200
+    grammar: Any = runtime.engine.submitted[0].grammar  # pyright: ignore[reportAttributeAccessIssue]
+    assert grammar.accepts("Yes.") and grammar.accepts("<think></think>Yes.") and not grammar.accepts("<think>Hm</think>Yes.")
+
+
 def test_thoughts_can_be_left_out():
     choice = post(thinking(THOUGHT), CHAT, {"messages": TALK, "include_reasoning": False}).json()["choices"][0]
     assert choice["message"] == {"role": "assistant", "content": "Yes.", "refusal": None}

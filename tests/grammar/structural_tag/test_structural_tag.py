@@ -13,7 +13,7 @@ from formcast.grammar import structural_tag as st
 CITY = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"], "additionalProperties": False}
 
 
-def tag(begin: str, content: Any, end: Any) -> dict[str, Any]:
+def tag(begin: Any, content: Any, end: Any) -> dict[str, Any]:
     return {"type": "tag", "begin": begin, "content": content, "end": end}
 
 

@@ -136,7 +136,7 @@ def test_a_width_of_its_own(path: str, body: dict[str, Any]):
 def test_choices_that_do_not_exist_are_left_out_and_not_counted():
     served = client(fake_runtime(finds("only")))
     assert len(served.post(PLAIN, json=PROMPT | {"n": 4, "prompt": ["a", "b"]}).json()["choices"]) == 2
-    assert 'finished_reason="abort"' not in served.get("/metrics").text
+    assert 'request_success_total{finished_reason="abort",model_name="fake"} 0.0' in served.get("/metrics").text
 
 
 REFUSED: list[tuple[dict[str, Any], str]] = [

@@ -418,9 +418,10 @@ class Machine(RecordedText):
 
     @property
     def num_bytes(self) -> int:
-        """Memory that goes with this grammar and no other, about."""
+        """Memory that goes with this grammar and no other, about. Nodes not used yet take none."""
         rows = sum(leaf.num_rows for leaf in self._own)
-        arrays = self.nodes.nbytes + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
+        arrays = self.nodes[: self.num_nodes].nbytes + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used)
+        arrays += rows * STORE.row_bytes
         return _BASE_BYTES + arrays + _OBJECT_BYTES * (rows + len(self._value_makers) + len(self._frame_makers))
 
     @property

@@ -12,7 +12,7 @@ import numpy as np
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import F_COUNTED, F_TIDY, FLAGS, ROW_SERIAL
 from ..grammar.row_store import STORE
-from .kernels.leaf import SCAN_SIZE, keep_useful, scan_counted, scan_leaf, useful_ways
+from .kernels.leaf import SCAN_SIZE, count_new, keep_useful, scan_counted, scan_leaf, useful_ways
 from .kernels.rows import set_bits
 from .mask import NO_ROW
 from .trie import DEPTH, END
@@ -122,7 +122,8 @@ class LeafTables:
         _, num_found, num_exits, num_enders, bounded = status.tolist()
         all_exits = exits[:num_exits].copy()
         if num_exits:
-            num_exits = int(keep_useful(trie.memory, found, num_found, exits, num_exits, scratch.dropped))
+            count_new(trie.memory, found, num_found, exits, num_exits, scratch.dropped, scratch.new)
+            num_exits = int(keep_useful(trie.memory, exits, num_exits, scratch.new))
         ids = found[:num_found].copy()
         by_need = np.argsort(needs[:num_found], kind="stable") if counted else NO_ROW
         nodes = exits[:num_exits]
@@ -132,7 +133,7 @@ class LeafTables:
             ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1)
         elif num_exits and closing is None:
             ways = np.empty((len(trie.nodes), 2), np.int32)
-            ways = ways[: useful_ways(trie.memory, found, num_found, exits, num_exits, scratch.dropped, ways.reshape(-1))].copy()
+            ways = ways[: useful_ways(trie.memory, exits, num_exits, scratch.new, ways.reshape(-1))].copy()
         fits = (ids[by_need], needs[by_need], exit_needs[np.searchsorted(all_exits, nodes)]) if counted else (NO_ROW, NO_ROW, NO_ROW)
         base = NO_ROW
         if len(ids) > _NARROW:

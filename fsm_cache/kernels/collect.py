@@ -9,12 +9,14 @@ import numpy as np
 from numba import types
 
 from ...grammar.kernel_cache import kernel
+from ...grammar.kernels.far import step
 from ...grammar.kernels.keys import end_key
 from ...grammar.kernels.memory import LONGS, MEMORY, P, addresses, ask, at_address, bytes_at, i4, longs_at, pointer
 from ...grammar.kernels.places import begin_alternative
 from ...grammar.kernels.step import MAY_END as ENDS_FOUND
 from ...grammar.kernels.step import look_ahead
-from ...grammar.machine_layout import CLASS_BASE, F_TIDY, FLAGS, NIL, NODE, OFF, P_ALTERNATIVES, P_LIST, PARENT, ROW, A, B
+from ...grammar.machine_layout import CLASS_BASE, DEAD, F_TIDY, FLAGS, NIL, NODE, OFF, P_ALTERNATIVES, P_LIST, PARENT, ROW, A, B
+from ..trie import BYTE, TRIE_NODE
 from .book import closing_slot, leaf_slot
 from .classify import (
     ARRAY,
@@ -58,6 +60,7 @@ from .kit import (
     DROPPED,
     DROPPED_MARKS,
     EOS,
+    EXIT_SIZE,
     FOUND,
     INFO,
     LEAF_ALL,
@@ -95,6 +98,7 @@ from .kit import (
     TASKS,
     TRIE_FIRST,
     TRIE_LENGTH,
+    TRIE_NODES,
     TRIE_ORDER,
     TRIE_TOKENS,
     VOCABULARY,
@@ -131,7 +135,7 @@ from .tasks import (
     plain_row,
     push_task,
 )
-from .walk import DECLARED, walk
+from .walk import DECLARED, leads_nowhere, walk
 
 
 @kernel(i4(LONGS, LONGS, P, P, P, P), apart=True)
@@ -279,6 +283,15 @@ def push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, s
     return code
 
 
+@kernel(types.boolean(P, P, P, P, P, P, P, P, LONGS, P, i4, i4))
+def begins_nothing(nodes, buckets, rows, table, values, frames, transitions, header, kit, out, state, at):
+    """Whether `state` surely reads nothing that begins with the byte of trie node `at`."""
+    byte = at_address(longs_at(kit[MAIN])[TRIE_NODES])[at * TRIE_NODE + BYTE]
+    if leads_nowhere(nodes, rows, table, values, state, byte):
+        return True
+    return step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(1), np.int32(OFF), out) == DEAD
+
+
 @kernel(types.boolean(P, P, i4))
 def was_visited(seen, status, node):
     k = 0
@@ -382,10 +395,13 @@ def collect(memory, kit_array, book_array, state, recorded):
             if b >= leaf[LEAF_NUM_EXITS]:
                 status[DEPTH] -= 1
             else:
-                exits = at_address(leaf[LEAF_EXITS])
+                exits = at_address(leaf[LEAF_EXITS] + 4 * EXIT_SIZE * np.int64(b))
+                first, stop, past = exits[0], exits[1], exits[2]
                 tasks[at + 2] = b + 1
-                if d < FITTING or at_address(leaf[LEAF_EXIT_NEEDS])[b] <= d - FITTING:
-                    code = push_task(tasks, status, header, np.int32(READ), MAIN, exits[2 * b], exits[2 * b + 1], c)
+                if past > b + 1 and begins_nothing(nodes, buckets, rows, table, values, frames, transitions, header, kit, out, c, first):
+                    tasks[at + 2] = past
+                elif d < FITTING or at_address(leaf[LEAF_EXIT_NEEDS])[b] <= d - FITTING:
+                    code = push_task(tasks, status, header, np.int32(READ), MAIN, first, stop, c)
         elif what == LEAF:
             code = add_leaf(kit, book, tasks, status, header, a, b, c, d)
         elif what in (READ, NAMES, DECLARED_KEYS):

@@ -132,14 +132,14 @@ class LeafTables:
         else:
             machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, outcome, path, found, exits, enders, status))
         _, num_found, num_exits, num_enders, bounded = status.tolist()
-        all_exits = exits[:num_exits].copy()
+        all_exits = exits[:num_exits].copy() if counted else NO_ROW
         if num_exits:
             count_new(trie.memory, found, num_found, exits, num_exits, scratch.dropped, scratch.new)
             num_exits = int(keep_useful(trie.memory, exits, num_exits, scratch.new))
         ids = found[:num_found].copy()
         by_need = np.argsort(needs[:num_found], kind="stable") if counted else NO_ROW
         nodes = exits[:num_exits]
-        closing = self._closing(nodes.tolist(), tidy) if num_exits > _MANY_EXITS else None
+        closing = self._closing(nodes, tidy) if num_exits > _MANY_EXITS else None
         ways = _NO_EXITS
         if counted and closing is None:
             ways = np.stack([nodes + 1, trie.nodes[nodes, END], np.zeros_like(nodes)], axis=1)
@@ -155,11 +155,11 @@ class LeafTables:
             ids = NO_ROW
         return LeafTable(base, ids, ways, closing, tidy, enders[:num_enders].copy(), bool(bounded), *fits)
 
-    def _closing(self, exits: list[int], tidy: bool) -> np.ndarray | None:
+    def _closing(self, exits: np.ndarray, tidy: bool) -> np.ndarray | None:
         """Tokens that go on after the exits, if each of these is the end of a string."""
         trie, closed = self._vocabulary.trie, self._vocabulary.string_tables[tidy].closed
         parts: list[np.ndarray] = []
-        for node in exits:
+        for node in map(int, exits):  # the first one mostly tells
             tokens = trie.below(node)
             if (closed[tokens] != int(trie.nodes[node, DEPTH]) + 1).any():
                 return None

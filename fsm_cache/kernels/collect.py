@@ -63,6 +63,7 @@ from .kit import (
     EXIT_SIZE,
     FOUND,
     INFO,
+    KEYS,
     LEAF_ALL,
     LEAF_BASE,
     LEAF_BOUNDED,
@@ -119,6 +120,7 @@ from .tasks import (
     NEED_PLAIN,
     READ,
     READ_AT,
+    REMEMBER,
     SPILL,
     TASK,
     VISIT,
@@ -134,6 +136,8 @@ from .tasks import (
     num_fitting,
     plain_row,
     push_task,
+    push_walk,
+    remember,
 )
 from .walk import DECLARED, leads_nowhere, walk
 
@@ -166,7 +170,7 @@ def add_string(kit, book, tasks, status, header, info):
 def add_names(kit, book, status, tidy, after):
     """What may follow inside a key that is declared or any other, once the tokens that end a declared one are known."""
     strings = longs_at(kit[STRINGS + tidy])
-    slot = closing_slot(book, 2 * after + tidy)
+    slot = closing_slot(book, KEYS * after + tidy)
     closings = at_address(book[BOOK_CLOSINGS])
     ids, number = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1])), np.int64(closings[slot + 2])
     if status[DROPPED] == 0:
@@ -263,8 +267,8 @@ def push_beginnings(kit, tasks, status, header, node, begins):
     return np.int32(0)
 
 
-@kernel(i4(P, P, P, P, P, P, LONGS, P, P, i4))
-def push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, status, node):
+@kernel(i4(P, P, P, P, P, P, LONGS, LONGS, P, P, i4))
+def push_alternatives(nodes, buckets, rows, table, values, header, kit, book, tasks, status, node):
     """Leaves tasks for the tokens at a place in a context-free grammar. Answers 0, or a code."""
     at = values[nodes[node * NODE + A]]
     alternatives = table[at + P_ALTERNATIVES]
@@ -276,7 +280,7 @@ def push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, s
         if takes_many(rows, row):
             code = push_task(tasks, status, header, np.int32(LEAF), row, nodes[leaf * NODE + PARENT], WHOLE, leaf)
         else:
-            code = push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), leaf)
+            code = push_walk(kit, book, tasks, status, header, leaf)
         if code < 0:
             return code
         at += 2 + table[at + 1]
@@ -342,7 +346,7 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
         trie = longs_at(kit[CLOSING + info[TIDY]])
         return push_task(tasks, status, header, np.int32(READ), CLOSING + info[TIDY], 0, np.int32(trie[TRIE_LENGTH]), node)
     if way == AT_POSITION:
-        return push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, status, node)
+        return push_alternatives(nodes, buckets, rows, table, values, header, kit, book, tasks, status, node)
     if way == IN_KEY:
         return push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, info, node)
     if way == IN_LEAF and info[ENDS]:
@@ -361,8 +365,9 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
             code = push_task(tasks, status, header, np.int32(VISIT), nodes[node * NODE + A], 0, 0, 0)
             node = nodes[node * NODE + PARENT]
         return code
-    trie = longs_at(kit[MAIN])
-    return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(trie[TRIE_LENGTH]), node)
+    if recorded or node == status[STATE]:  # what depends on text is not remembered, what is asked for once need not be
+        return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), node)
+    return push_walk(kit, book, tasks, status, header, node)
 
 
 @kernel(i4(MEMORY, types.Array(types.int64, 1, "C"), types.Array(types.int64, 1, "C"), i4, i4))
@@ -420,6 +425,10 @@ def collect(memory, kit_array, book_array, state, recorded):
             if code == 0:
                 if what == NAMES:
                     add_names(kit, book, status, a, b)
+                status[DEPTH] -= 1
+        elif what == REMEMBER:
+            code = remember(kit, book, status, a, b)
+            if code == 0:
                 status[DEPTH] -= 1
         elif what == KEEP:
             code = keep_closing(kit, book, status, a)

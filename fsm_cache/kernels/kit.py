@@ -51,6 +51,8 @@ LEAF_ENDERS, LEAF_NUM_ENDERS, LEAF_BOUNDED, LEAF_MOST, LEAF_ALL, LEAF_NUM_ALL, L
 BOOK_LEAVES, BOOK_LEAVES_MASK = 0, 1
 # int64 [slots, 2]: row or -1, address of its leaf. A key has a leaf for each class of undeclared keys: row + (class + 1) * CLASS_STRIDE
 CLASS_STRIDE = MAX_ROWS
-BOOK_CLOSINGS, BOOK_CLOSINGS_MASK, BOOK_NUM_CLOSINGS = 2, 3, 4  # int32 [slots, 3]: 2 * state after the quote + tidy or -1, offset, number
+BOOK_CLOSINGS, BOOK_CLOSINGS_MASK, BOOK_NUM_CLOSINGS = 2, 3, 4  # int32 [slots, 3]: key or -1, offset, number
+WALKED = 2
+KEYS = 4  # a key: KEYS * state + tidy for what closes a string before that state, KEYS * state + WALKED for what may follow the state
 BOOK_ARENA, BOOK_ARENA_SIZE, BOOK_ARENA_USED = 5, 6, 7
 BOOK_SIZE = 8

@@ -276,14 +276,15 @@ def count_new(trie, found, num_found, exits, num_exits, marks, new):
     tree, subtrees, order = at_address(trie[0]), at_address(trie[2]), at_address(trie[3])
     for k in range(num_found):
         marks[found[k]] = 1
-    past = np.int64(0)
+    past, total = np.int64(0), np.int32(0)
     for k in range(num_exits):
         i = np.int64(exits[k])
         if i >= past:  # not below an earlier one
             first, last = subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]
-            new[first] = 0
+            new[first] = total
             for j in range(first, last):
-                new[j + 1] = new[j] + (marks[order[j]] == 0)
+                total += marks[order[j]] == 0
+                new[j + 1] = total
             past = np.int64(tree[i * TRIE_NODE + END])
     for k in range(num_found):
         marks[found[k]] = 0

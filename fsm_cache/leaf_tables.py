@@ -13,10 +13,10 @@ from ..grammar.machine import Machine
 from ..grammar.machine_layout import F_COUNTED, F_TIDY, FLAGS, ROW_SERIAL
 from ..grammar.row_store import STORE
 from .kernels.kit import EXIT_SIZE
-from .kernels.leaf import SCAN_SIZE, count_new, keep_useful, scan_counted, scan_leaf, useful_ways
+from .kernels.leaf import SCAN_SIZE, count_new, group_by_byte, keep_useful, scan_counted, scan_leaf, useful_ways
 from .kernels.rows import set_bits
 from .mask import NO_ROW
-from .trie import BYTE, DEPTH, END
+from .trie import DEPTH, END
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
@@ -77,16 +77,6 @@ def _place(array: np.ndarray) -> tuple[int, int]:
     return (array.ctypes.data, len(array)) if len(array) else (0, 0)
 
 
-def _by_byte(places: np.ndarray, first_bytes: np.ndarray) -> np.ndarray:
-    """Exits from places (first node, end), those that begin with the same byte one after another."""
-    order = np.argsort(first_bytes.astype(np.uint8), kind="stable")
-    exits = np.zeros((len(places), EXIT_SIZE), np.int32)
-    exits[:, :2] = places[order]
-    starts = np.flatnonzero(np.diff(first_bytes[order], prepend=-1))
-    exits[starts, 2] = (*starts[1:], len(places))
-    return exits
-
-
 class LeafTables:
     """The tables of one vocabulary; the least recently used go first. Thread-safe."""
 
@@ -145,8 +135,9 @@ class LeafTables:
             ways = np.stack([nodes + 1, trie.nodes[nodes, END], np.zeros_like(nodes)], axis=1)
         elif num_exits and closing is None:
             places = np.empty((len(trie.nodes), 2), np.int32)
-            count = useful_ways(trie.memory, exits, num_exits, scratch.new, places.reshape(-1))
-            ways = _by_byte(places[:count], trie.nodes[places[:count, 0], BYTE])
+            count = int(useful_ways(trie.memory, exits, num_exits, scratch.new, places.reshape(-1)))
+            ways = np.empty((count, EXIT_SIZE), np.int32)
+            group_by_byte(trie.memory, places.reshape(-1), count, np.zeros(256, np.int32), ways.reshape(-1))
         fits = (ids[by_need], needs[by_need], exit_needs[np.searchsorted(all_exits, nodes)]) if counted else (NO_ROW, NO_ROW, NO_ROW)
         base = NO_ROW
         if len(ids) > _NARROW:

@@ -33,7 +33,7 @@ from ...grammar.machine_layout import (
     RUN,
 )
 from ..trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
-from .kit import TRIE_LENGTH
+from .kit import EXIT_SIZE, TRIE_LENGTH
 
 BYTES_1 = types.Array(types.uint8, 1, "C")
 SHORTS_1 = types.Array(types.int16, 1, "C")
@@ -324,6 +324,29 @@ def useful_ways(trie, exits, num_exits, new, ways):
                 count += 1
             child = np.int64(tree[child * TRIE_NODE + END])
     return count
+
+
+@kernel(types.void(TRIE, i4_1, i4, i4_1, i4_1))
+def group_by_byte(trie, ways, count, ends, exits):
+    """Writes the exits of a table, see `LeafTable`, from `count` pairs in `ways`. `ends` is zero."""
+    tree = at_address(trie[0])
+    for k in range(count):
+        ends[tree[np.int64(ways[2 * k]) * TRIE_NODE + BYTE]] += 1
+    total = np.int32(0)
+    for byte in range(256):  # where the exits with each byte begin
+        number = ends[byte]
+        ends[byte] = total
+        total += number
+    for k in range(count):
+        byte = tree[np.int64(ways[2 * k]) * TRIE_NODE + BYTE]
+        at = EXIT_SIZE * ends[byte]
+        exits[at], exits[at + 1], exits[at + 2] = ways[2 * k], ways[2 * k + 1], np.int32(0)
+        ends[byte] += 1
+    first = np.int32(0)
+    for byte in range(256):
+        if ends[byte] > first:
+            exits[EXIT_SIZE * first + 2] = ends[byte]
+            first = ends[byte]
 
 
 @kernel(types.void(MEMORY, TRIE, i4, i4_1, SHORTS_1, SHORTS_1))

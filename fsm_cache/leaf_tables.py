@@ -123,10 +123,14 @@ class LeafTables:
             machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, outcome, path, found, exits, enders, status))
         _, num_found, num_exits, num_enders, bounded = status.tolist()
         all_exits = exits[:num_exits].copy() if counted else NO_ROW
-        if num_exits:
-            count_new(trie.memory, found, num_found, exits, num_exits, scratch.dropped, scratch.new)
-            num_exits = int(keep_useful(trie.memory, exits, num_exits, scratch.new))
         ids = found[:num_found].copy()
+        base = NO_ROW
+        if num_exits or num_found > _NARROW:
+            base = np.zeros(vocabulary.row_words, np.int32)
+            set_bits(base, ids)
+        if num_exits:
+            count_new(trie.memory, base, exits, num_exits, scratch.new)
+            num_exits = int(keep_useful(trie.memory, exits, num_exits, scratch.new))
         by_need = np.argsort(needs[:num_found], kind="stable") if counted else NO_ROW
         nodes = exits[:num_exits]
         closing = self._closing(nodes, tidy) if num_exits > _MANY_EXITS else None
@@ -139,11 +143,7 @@ class LeafTables:
             ways = np.empty((count, EXIT_SIZE), np.int32)
             group_by_byte(trie.memory, places.reshape(-1), count, np.zeros(256, np.int32), ways.reshape(-1))
         fits = (ids[by_need], needs[by_need], exit_needs[np.searchsorted(all_exits, nodes)]) if counted else (NO_ROW, NO_ROW, NO_ROW)
-        base = NO_ROW
-        if len(ids) > _NARROW:
-            base = np.zeros(vocabulary.row_words, np.int32)
-            set_bits(base, ids)
-            ids = NO_ROW
+        base, ids = (base, NO_ROW) if num_found > _NARROW else (NO_ROW, ids)
         return LeafTable(base, ids, ways, closing, tidy, enders[:num_enders].copy(), bool(bounded), *fits)
 
     def _closing(self, exits: np.ndarray, tidy: bool) -> np.ndarray | None:

@@ -35,7 +35,6 @@ from ...grammar.machine_layout import (
 from ..trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
 from .kit import EXIT_SIZE, TRIE_LENGTH
 
-BYTES_1 = types.Array(types.uint8, 1, "C")
 SHORTS_1 = types.Array(types.int16, 1, "C")
 TRIE = types.Array(types.int64, 1, "C")
 
@@ -269,13 +268,11 @@ def scan_counted(memory, trie, lengths, path, found, needs, exits, exit_needs, s
     return code
 
 
-@kernel(types.void(TRIE, i4_1, i4, i4_1, i4, BYTES_1, i4_1))
-def count_new(trie, found, num_found, exits, num_exits, marks, new):
-    """Counts tokens that are not in `found[:num_found]`: of tokens `a` to `b` of the order that lie below one of `exits[:num_exits]`, which
-    are sorted, there are `new[b] - new[a]`. `marks` is zero before and after."""
+@kernel(types.void(TRIE, i4_1, i4_1, i4, i4_1))
+def count_new(trie, row, exits, num_exits, new):
+    """Counts tokens that are not in a row: of tokens `a` to `b` of the order that lie below one of `exits[:num_exits]`, which are sorted,
+    there are `new[b] - new[a]`."""
     tree, subtrees, order = at_address(trie[0]), at_address(trie[2]), at_address(trie[3])
-    for k in range(num_found):
-        marks[found[k]] = 1
     past, total = np.int64(0), np.int32(0)
     for k in range(num_exits):
         i = np.int64(exits[k])
@@ -283,11 +280,10 @@ def count_new(trie, found, num_found, exits, num_exits, marks, new):
             first, last = subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]
             new[first] = total
             for j in range(first, last):
-                total += marks[order[j]] == 0
+                token = order[j]
+                total += np.int32(1) - ((row[token >> 5] >> (token & 31)) & np.int32(1))
                 new[j + 1] = total
             past = np.int64(tree[i * TRIE_NODE + END])
-    for k in range(num_found):
-        marks[found[k]] = 0
 
 
 @kernel(i4(TRIE, i4_1, i4, i4_1))

@@ -78,7 +78,7 @@ class ResponseFormat(StrictModel):
 
 
 class StructuredOutputs(StrictModel):
-    """vLLM's `structured_outputs`."""
+    """vLLM's `structured_outputs`, and `property_order` as in `Grammar.json_schema`."""
 
     json_: Any = Field(default=None, alias="json")
     regex: str | None = None
@@ -86,6 +86,7 @@ class StructuredOutputs(StrictModel):
     json_object: bool | None = None
     whitespace_pattern: str | None = None
     disable_any_whitespace: bool | None = None
+    property_order: Literal["schema", "any"] | None = None
     grammar: str | None = None
     structural_tag: str | dict[str, Any] | None = None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import shlex
 import socket
@@ -27,7 +28,18 @@ def run(args: argparse.Namespace) -> int:
     transport = _transport(args)
     runtime_options = options.runtime_options(args)
     with _listener(args) as listener, load(runtime_options) as runtime:
-        serve(AsyncLLM(runtime), settings, listener, on_ready=lambda: _announce(args, listener, settings), transport=transport)
+
+        def on_ready() -> None:
+            # Half a million objects of modules, which live as long as the process: a garbage collection that visits them holds up every
+            # stream for 0.2 s. The model is loaded, and what loading left is gone.
+            gc.collect()
+            gc.freeze()
+            _announce(args, listener, settings)
+
+        try:
+            serve(AsyncLLM(runtime), settings, listener, on_ready=on_ready, transport=transport)
+        finally:
+            gc.unfreeze()  # extension modules count what the end of the process frees
     return OK
 
 

@@ -13,7 +13,8 @@ from ..grammar.machine import Machine
 from ..grammar.machine_layout import F_COUNTED, F_TIDY, FLAGS, ROW_SERIAL
 from ..grammar.row_store import STORE
 from .alive import Alive
-from .kernels.leaf import SCAN_SIZE, keep_useful, scan_counted, scan_leaf, useful_ways
+from .kernels.kit import EXIT_SIZE
+from .kernels.leaf import SCAN_SIZE, count_new, group_by_byte, keep_useful, scan_counted, scan_leaf, useful_ways
 from .kernels.rows import set_bits
 from .mask import NO_ROW
 from .trie import DEPTH, END
@@ -25,7 +26,7 @@ _NARROW = 1024  # tables with more tokens hold a row instead of ids
 _MANY_EXITS = 24  # ends that are not walked one by one if it can be helped
 _MAX_BYTES = 64 << 20
 _OBJECT_BYTES = 600  # of a table, besides its arrays
-_NO_EXITS = np.zeros((0, 2), np.int32)
+_NO_EXITS = np.zeros((0, EXIT_SIZE), np.int32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +35,9 @@ class LeafTable:
 
     Attributes:
         base, ids: tokens that the leaf may begin with or be: a row (or NO_ROW) and ids.
-        exits: int32 [n, 2]: nodes of the vocabulary's trie, with what is below them, that come right after a place where the leaf may end,
-            and where some token goes on that is not in `base` or `ids`.
+        exits: int32 [n, EXIT_SIZE]: nodes of the vocabulary's trie, with what is below them, that come right after a place where the
+            leaf may end, and where some token goes on that is not in `base` or `ids`: the first node, the end, and, for the first of
+            several that begin with the same byte, the number of the first exit behind them, else 0.
         closing: instead of `exits`, where they are many: the tokens that go on after the closing quote of a string.
         tidy: whether that string is a tidy one.
         enders: of a key, the tokens that end it.
@@ -126,32 +128,35 @@ class LeafTables:
         else:
             machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, outcome, path, found, exits, enders, status))
         _, num_found, num_exits, num_enders, bounded = status.tolist()
-        all_exits = exits[:num_exits].copy()
-        if num_exits:
-            num_exits = int(keep_useful(trie.memory, found, num_found, exits, num_exits, scratch.dropped))
+        all_exits = exits[:num_exits].copy() if counted else NO_ROW
         ids = found[:num_found].copy()
-        by_need = np.argsort(needs[:num_found], kind="stable") if counted else NO_ROW
-        nodes = exits[:num_exits]
-        closing = self._closing(nodes.tolist(), tidy) if num_exits > _MANY_EXITS else None
-        ways = _NO_EXITS
-        if counted and closing is None:
-            ways = np.stack([nodes + 1, trie.nodes[nodes, END]], axis=1)
-        elif num_exits and closing is None:
-            ways = np.empty((len(trie.nodes), 2), np.int32)
-            ways = ways[: useful_ways(trie.memory, found, num_found, exits, num_exits, scratch.dropped, ways.reshape(-1))].copy()
-        fits = (ids[by_need], needs[by_need], exit_needs[np.searchsorted(all_exits, nodes)]) if counted else (NO_ROW, NO_ROW, NO_ROW)
         base = NO_ROW
-        if len(ids) > _NARROW:
+        if num_exits or num_found > _NARROW:
             base = np.zeros(vocabulary.row_words, np.int32)
             set_bits(base, ids)
-            ids = NO_ROW
+        if num_exits:
+            count_new(trie.memory, base, exits, num_exits, scratch.new)
+            num_exits = int(keep_useful(trie.memory, exits, num_exits, scratch.new))
+        by_need = np.argsort(needs[:num_found], kind="stable") if counted else NO_ROW
+        nodes = exits[:num_exits]
+        closing = self._closing(nodes, tidy) if num_exits > _MANY_EXITS else None
+        ways = _NO_EXITS
+        if counted and closing is None:
+            ways = np.stack([nodes + 1, trie.nodes[nodes, END], np.zeros_like(nodes)], axis=1)
+        elif num_exits and closing is None:
+            places = np.empty((len(trie.nodes), 2), np.int32)
+            count = int(useful_ways(trie.memory, exits, num_exits, scratch.new, places.reshape(-1)))
+            ways = np.empty((count, EXIT_SIZE), np.int32)
+            group_by_byte(trie.memory, places.reshape(-1), count, np.zeros(256, np.int32), ways.reshape(-1))
+        fits = (ids[by_need], needs[by_need], exit_needs[np.searchsorted(all_exits, nodes)]) if counted else (NO_ROW, NO_ROW, NO_ROW)
+        base, ids = (base, NO_ROW) if num_found > _NARROW else (NO_ROW, ids)
         return LeafTable(base, ids, ways, closing, tidy, enders[:num_enders].copy(), bool(bounded), *fits)
 
-    def _closing(self, exits: list[int], tidy: bool) -> np.ndarray | None:
+    def _closing(self, exits: np.ndarray, tidy: bool) -> np.ndarray | None:
         """Tokens that go on after the exits, if each of these is the end of a string."""
         trie, closed = self._vocabulary.trie, self._vocabulary.string_tables[tidy].closed
         parts: list[np.ndarray] = []
-        for node in exits:
+        for node in map(int, exits):  # the first one mostly tells
             tokens = trie.below(node)
             if (closed[tokens] != int(trie.nodes[node, DEPTH]) + 1).any():
                 return None

@@ -127,7 +127,7 @@ class MaskMaker:
             self._doubtful.extend(tokens.tolist())
         else:
             self._closing_doubtful.extend(tokens.tolist())
-            status[DOUBTED] = 1
+        status[DOUBTED] = 1
 
     def _try(self, doubtful: list[int], state: int, closed: np.ndarray | None) -> None:
         """Adds those of the doubtful tokens that may be read in `state`, without as many bytes at their beginning as `closed` says."""

@@ -19,6 +19,7 @@ class Scratch:
     """Attributes:
     found: int32 [2 V]: tokens that a mask collects.
     exits, enders, leaf_found, leaf_path, needs, exit_needs: int32: what a scan of a leaf finds.
+    new: int32 [T + 1]: sums over the trie's tokens in order, see `kernels.leaf.count_new`.
     out: int32: members of unions within one step.
     status: int32: what mask kernels answer, see `kernels.kit`.
     tasks: int32 [MAX_TASKS, TASK], see `kernels.tasks`.
@@ -34,6 +35,7 @@ class Scratch:
         self.leaf_found = np.zeros(vocabulary.vocab_size, np.int32)
         self.needs = np.zeros(vocabulary.vocab_size, np.int32)
         self.exit_needs = np.zeros(len(vocabulary.trie.nodes), np.int32)
+        self.new = np.zeros(len(vocabulary.trie.order) + 1, np.int32)
         self.path = np.zeros(2 * vocabulary.trie.max_depth + 4, np.int32)
         self.leaf_path = np.zeros(2 * vocabulary.trie.max_depth + 4, np.int32)
         self.out = np.zeros(OUT_SIZE, np.int32)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
 from ..openai.errors import bad_request, not_supported
-from ..openai.protocol import Strings, Unsupported, refuse_unless
+from ..openai.protocol import Strings, Unsupported
 from ..openai.strict import StrictModel
 
 
 class Options(StrictModel):
     """`options`. Those that size a process that is running already are taken without effect; `num_ctx` among them."""
+
+    only: ClassVar[Mapping[str, Any]] = {"tfs_z": 1.0, "mirostat": 0}
 
     num_predict: int | None = None
     temperature: float | None = None
@@ -52,6 +55,8 @@ class Options(StrictModel):
 class OllamaBody(StrictModel):
     """What both endpoints share. Answers are streamed unless `stream` is false."""
 
+    only: ClassVar[Mapping[str, Any]] = {"truncate": False, "shift": False}
+
     model: str
     format: Any = None
     options: Options | None = None
@@ -65,11 +70,11 @@ class OllamaBody(StrictModel):
 
     def refuse_unsupported(self) -> None:
         """Raise for what this endpoint knows by name and cannot do."""
-        refuse_unless(self, {"truncate": False, "shift": False})
+        self.refuse_others()
         if self.top_logprobs and not self.logprobs:
             raise bad_request("'top_logprobs' needs 'logprobs': true", param="top_logprobs")
         options = self.options or Options()
-        refuse_unless(options, {"tfs_z": 1.0, "mirostat": 0}, prefix="options.")
+        options.refuse_others("options.")
         if options.repeat_penalty not in (None, 1.0) and options.repeat_last_n not in (None, -1):
             raise not_supported("'options.repeat_last_n' other than -1 (all tokens)", param="options.repeat_last_n")
 
@@ -104,6 +109,8 @@ class ToolBody(StrictModel):
 
 
 class OllamaMessage(StrictModel):
+    only: ClassVar[Mapping[str, Any]] = {"images": []}
+
     role: Literal["system", "user", "assistant", "tool"]
     content: str | None = None
     thinking: str | None = None
@@ -121,7 +128,7 @@ class ChatBody(OllamaBody):
         super().refuse_unsupported()
         for index, message in enumerate(self.messages):
             path = f"messages[{index}]."
-            refuse_unless(message, {"images": []}, prefix=path)
+            message.refuse_others(path)
             if message.tool_calls and message.role != "assistant":
                 raise bad_request("only an assistant calls tools", param=f"{path}tool_calls")
             if (message.tool_name or message.tool_call_id) and message.role != "tool":
@@ -129,6 +136,17 @@ class ChatBody(OllamaBody):
 
 
 class GenerateBody(OllamaBody):
+    only: ClassVar[Mapping[str, Any]] = {
+        **OllamaBody.only,
+        "template": "",
+        "suffix": "",
+        "context": [],
+        "images": [],
+        "width": 0,
+        "height": 0,
+        "steps": 0,
+    }
+
     prompt: str | None = None
     system: str | None = None
     raw: bool | None = None
@@ -142,7 +160,6 @@ class GenerateBody(OllamaBody):
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        refuse_unless(self, {"template": "", "suffix": "", "context": [], "images": [], "width": 0, "height": 0, "steps": 0})
         if self.raw and self.system:
             raise bad_request("'system' does not go with 'raw': true, which leaves the template out", param="system")
 

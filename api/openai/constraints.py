@@ -17,6 +17,7 @@ from .strict_schema import violations
 
 Candidate = tuple[str, Callable[[], Constraint]]
 
+_JSON_OPTIONS = ("whitespace_pattern", "disable_any_whitespace", "property_order")  # of `StructuredOutputs`
 _WHITESPACE_WORDS = ("bounded", "compact", "any")
 _BNF_RULE = re.compile(r"^[ \t]*[\w.-]+\s*::=", re.MULTILINE)
 _FORMAT_FIELDS = {
@@ -151,6 +152,8 @@ def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:
         return []
     compact = bool(given.disable_any_whitespace)
     options = _whitespace(given.whitespace_pattern, compact=compact, field="structured_outputs.whitespace_pattern")
+    if given.property_order is not None:
+        options["property_order"] = given.property_order
     found = _candidates("structured_outputs.", given.json_, given.regex, given.choice, given.grammar, options)
     if given.json_object:
         found.append(_json_object("structured_outputs.json_object", options))
@@ -159,11 +162,16 @@ def _structured_outputs(given: StructuredOutputs | None) -> list[Candidate]:
         found.append((field, lambda: constraints.of_structural_tag(spec, field=field)))
     if not found:
         raise bad_request("'structured_outputs' holds no constraint", param="structured_outputs", code="missing_value")
+    if options and given.json_ is None and not given.json_object:
+        field = next(field for field in _JSON_OPTIONS if getattr(given, field))
+        raise bad_request(f"'{field}' goes with 'json' or 'json_object'", param=f"structured_outputs.{field}")
     return found
 
 
 def _guided(body: GenerationBody) -> list[Candidate]:
     options = _whitespace(body.guided_whitespace_pattern, compact=False, field="guided_whitespace_pattern")
+    if options and body.guided_json is None:
+        raise bad_request("'guided_whitespace_pattern' goes with 'guided_json'", param="guided_whitespace_pattern")
     return _candidates("guided_", body.guided_json, body.guided_regex, body.guided_choice, body.guided_grammar, options)
 
 

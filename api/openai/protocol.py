@@ -78,7 +78,7 @@ class ResponseFormat(StrictModel):
 
 
 class StructuredOutputs(StrictModel):
-    """vLLM's `structured_outputs`."""
+    """vLLM's `structured_outputs`, and `property_order` as in `Grammar.json_schema`."""
 
     json_: Any = Field(default=None, alias="json")
     regex: str | None = None
@@ -86,25 +86,17 @@ class StructuredOutputs(StrictModel):
     json_object: bool | None = None
     whitespace_pattern: str | None = None
     disable_any_whitespace: bool | None = None
+    property_order: Literal["schema", "any"] | None = None
     grammar: str | None = None
     structural_tag: str | dict[str, Any] | None = None
 
 
 class StreamOptions(StrictModel):
+    only: ClassVar[Mapping[str, Any]] = {"include_obfuscation": False, "continuous_usage_stats": False}
+
     include_usage: bool | None = None
     include_obfuscation: bool | None = None
     continuous_usage_stats: bool | None = None
-
-
-_DEFAULTS: dict[str, Any] = {
-    "allowed_token_ids": None,
-    "bad_words": [],
-    "prompt_logprobs": None,
-    "return_token_ids": False,
-    "return_tokens_as_token_ids": False,
-    "spaces_between_special_tokens": True,
-    "truncate_prompt_tokens": None,
-}
 
 
 _ELSEWHERE = {
@@ -116,6 +108,8 @@ _ELSEWHERE = {
     "max_output_tokens": "here it is 'max_tokens'",
     "num_predict": "here it is 'max_tokens'",
     "n_predict": "here it is 'max_tokens'",
+    "num_beams": "write 'use_beam_search': true and the width as 'beam_width'",
+    "early_stopping": "leave it out: a beam search ends once no beam can become better than the answers",
     "input": "that goes to /v1/responses",
     "options": "they go to Ollama's /api/chat; here its members stand in the body themselves",
     "repeat_penalty": "here it is 'repetition_penalty'",
@@ -126,9 +120,21 @@ _ELSEWHERE = {
 class GenerationBody(StrictModel):
     """What both endpoints share."""
 
-    hints: ClassVar[Mapping[str, str]] = _ELSEWHERE | {"prompt": "that goes to /v1/completions; here it is 'messages'"}
+    hints: ClassVar[Mapping[str, str]] = _ELSEWHERE | {
+        "prompt": "that goes to /v1/completions; here it is 'messages'",
+        "best_of": "'n' answers are made, and all of them come",
+    }
 
-    special_tokens_default: ClassVar[bool] = True
+    only: ClassVar[Mapping[str, Any]] = {
+        "add_special_tokens": True,
+        "allowed_token_ids": None,
+        "bad_words": [],
+        "prompt_logprobs": None,
+        "return_token_ids": False,
+        "return_tokens_as_token_ids": False,
+        "spaces_between_special_tokens": True,
+        "truncate_prompt_tokens": None,
+    }
 
     model: str | None = None
     max_tokens: int | None = None
@@ -192,8 +198,8 @@ class GenerationBody(StrictModel):
         if self.stream_options is not None and not self.stream:
             raise bad_request("'stream_options' is only allowed with 'stream': true", param="stream_options")
         if self.stream_options is not None:
-            refuse_unless(self.stream_options, {"include_obfuscation": False, "continuous_usage_stats": False}, prefix="stream_options.")
-        refuse_unless(self, _DEFAULTS | {"add_special_tokens": self.special_tokens_default})
+            self.stream_options.refuse_others("stream_options.")
+        self.refuse_others()
         refuse_beside_beams(self)
         if self.cache_salt == "":
             raise bad_request("'cache_salt' must not be empty", param="cache_salt")
@@ -202,7 +208,19 @@ class GenerationBody(StrictModel):
 
 
 class ChatCompletionBody(GenerationBody):
-    special_tokens_default: ClassVar[bool] = False
+    only: ClassVar[Mapping[str, Any]] = {
+        **GenerationBody.only,
+        "add_special_tokens": False,
+        "audio": None,
+        "continue_final_message": False,
+        "documents": None,
+        "echo": False,
+        "mm_processor_kwargs": None,
+        "moderation": None,
+        "prediction": None,
+        "verbosity": None,
+        "web_search_options": None,
+    }
 
     messages: list[Message] = Field(min_length=1, max_length=10_000)
     max_completion_tokens: int | None = None
@@ -237,9 +255,6 @@ class ChatCompletionBody(GenerationBody):
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
         refuse_both(self)
-        _refuse_set(self, ("audio", "prediction"))
-        _refuse_set(self, ("verbosity", "web_search_options", "moderation"))
-        refuse_unless(self, {"continue_final_message": False, "echo": False, "documents": None, "mm_processor_kwargs": None})
         if self.store:
             raise bad_request("'store': true: answers are never kept here", param="store", code="unsupported_parameter")
         if self.service_tier not in (None, "auto", "default"):
@@ -269,6 +284,8 @@ class ChatCompletionBody(GenerationBody):
 class CompletionBody(GenerationBody):
     hints: ClassVar[Mapping[str, str]] = _ELSEWHERE | {"messages": "they go to /v1/chat/completions; here it is 'prompt'"}
 
+    only: ClassVar[Mapping[str, Any]] = {**GenerationBody.only, "suffix": None, "thinking_token_budget": None}
+
     prompt: Annotated[Any, WithJsonSchema(_PROMPT)] = None
     echo: bool | None = None
     logprobs: int | None = None
@@ -277,7 +294,6 @@ class CompletionBody(GenerationBody):
 
     def refuse_unsupported(self) -> None:
         super().refuse_unsupported()
-        _refuse_set(self, ("suffix", "thinking_token_budget"))
         if self.best_of is not None and self.best_of != (self.n or 1):
             raise not_supported("'best_of' other than 'n'", param="best_of")
         if self.echo and self.logprobs is not None:
@@ -324,17 +340,3 @@ def check_metadata(metadata: dict[str, str] | None) -> None:
         if len(key) > _METADATA_KEY_CHARS or len(value) > _METADATA_VALUE_CHARS:
             message = f"'metadata' has keys of at most {_METADATA_KEY_CHARS} and values of at most {_METADATA_VALUE_CHARS} characters"
             raise bad_request(message, param="metadata")
-
-
-def refuse_unless(model: StrictModel, defaults: dict[str, Any], *, prefix: str = "") -> None:
-    """Refuse fields that are set to anything but what happens anyway."""
-    for field, default in defaults.items():
-        given = getattr(model, field)
-        if (given is not None and (type(given) is bool) != (type(default) is bool)) or given not in (None, default):
-            raise not_supported(f"'{prefix}{field}'" + ("" if default is None else f" other than {default!r}"), param=prefix + field)
-
-
-def _refuse_set(model: StrictModel, fields: tuple[str, ...], *, prefix: str = "") -> None:
-    for field in fields:
-        if getattr(model, field) is not None:
-            raise not_supported(f"'{prefix}{field}'", param=prefix + field)

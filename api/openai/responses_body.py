@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, WithJsonSchema
 
 from .errors import bad_request, not_supported
-from .protocol import StreamOptions, StructuredOutputs, Unsupported, check_metadata, check_sizes, refuse_unless
+from .protocol import StreamOptions, StructuredOutputs, Unsupported, check_metadata, check_sizes
 from .responses_tools import ChoiceBody, FunctionTool
 from .strict import StrictModel
 
@@ -30,12 +30,16 @@ class TextFormat(StrictModel):
 
 
 class TextOptions(StrictModel):
+    only: ClassVar[Mapping[str, Any]] = {"verbosity": "medium"}
+
     format: TextFormat | None = None
     verbosity: Unsupported = None
 
 
 class Reasoning(StrictModel):
     """`reasoning`. Thoughts are shown as they are, so there is no summary of them."""
+
+    only: ClassVar[Mapping[str, Any]] = {"summary": "auto", "generate_summary": "auto"}
 
     effort: str | None = None
     summary: Unsupported = None
@@ -49,6 +53,19 @@ class ResponsesBody(StrictModel):
         "messages": "they go to /v1/chat/completions; here they are 'input'",
         "response_format": "here it is 'text.format'",
         "reasoning_effort": "here it is 'reasoning.effort'",
+        "use_beam_search": "beam search is at /v1/chat/completions and /v1/completions",
+    }
+    only: ClassVar[Mapping[str, Any]] = {
+        "background": False,
+        "context_management": None,
+        "conversation": None,
+        "max_tool_calls": None,
+        "moderation": None,
+        "previous_response_id": None,
+        "prompt": None,
+        "prompt_cache_options": None,
+        "prompt_cache_retention": "in_memory",
+        "truncation": "disabled",
     }
 
     model: str | None = None
@@ -124,24 +141,12 @@ class ResponsesBody(StrictModel):
         if self.stream_options is not None and not self.stream:
             raise bad_request("'stream_options' is only allowed with 'stream': true", param="stream_options")
         if self.stream_options is not None:
-            refuse_unless(self.stream_options, {"include_obfuscation": False}, prefix="stream_options.")
+            self.stream_options.refuse_others("stream_options.")
         if self.text is not None:
-            refuse_unless(self.text, {"verbosity": "medium"}, prefix="text.")
+            self.text.refuse_others("text.")
         if self.reasoning is not None:
-            refuse_unless(self.reasoning, {"summary": "auto", "generate_summary": "auto"}, prefix="reasoning.")
-        refuse_unless(self, _DEFAULTS)
+            self.reasoning.refuse_others("reasoning.")
+        self.refuse_others()
         for kind in self.include or ():
             if kind not in (LOGPROBS, "reasoning.encrypted_content"):
                 raise not_supported(f"'{kind[:64]}'", param="include")
-
-
-_DEFAULTS: dict[str, Any] = {
-    "background": False,
-    "context_management": None,
-    "max_tool_calls": None,
-    "moderation": None,
-    "prompt": None,
-    "prompt_cache_options": None,
-    "prompt_cache_retention": "in_memory",
-    "truncation": "disabled",
-}

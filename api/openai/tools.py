@@ -10,6 +10,7 @@ from .errors import bad_request
 from .strict import StrictModel
 
 _MAX_TOOLS = 1024
+_FUNCTIONS_ONLY = {"custom": "only tools of the type 'function' are served"}
 
 
 class FunctionBody(StrictModel):
@@ -25,7 +26,7 @@ class ToolBody(StrictModel):
     type: Literal["function"]
     function: FunctionBody
 
-    hints: ClassVar[Mapping[str, str]] = dict.fromkeys(
+    hints: ClassVar[Mapping[str, str]] = _FUNCTIONS_ONLY | dict.fromkeys(
         ("name", "description", "parameters", "strict", "input_schema"), "it belongs into 'function'"
     )
 
@@ -52,7 +53,7 @@ class NamedTool(StrictModel):
     type: Literal["function"]
     function: NamedFunction
 
-    hints: ClassVar[Mapping[str, str]] = {"name": "it belongs into 'function'"}
+    hints: ClassVar[Mapping[str, str]] = _FUNCTIONS_ONLY | {"name": "it belongs into 'function'"}
 
 
 class AllowedTools(StrictModel):

@@ -48,6 +48,7 @@ OPERATIONS: tuple[Operation, ...] = (
         body=ChatCompletionBody,
         answer=_CHAT,
         media=EVENTS,
+        generates=True,
     ),
     Operation(
         method="POST",
@@ -57,6 +58,7 @@ OPERATIONS: tuple[Operation, ...] = (
         body=CompletionBody,
         answer=_COMPLETION,
         media=EVENTS,
+        generates=True,
     ),
     Operation(
         method="POST",
@@ -66,6 +68,7 @@ OPERATIONS: tuple[Operation, ...] = (
         body=ResponsesBody,
         answer=_RESPONSE,
         media=EVENTS,
+        generates=True,
     ),
     Operation(method="GET", path="/v1/models", tag="openai", summary="What is served", answer=an_object(data=a_list(_MODEL))),
     Operation(
@@ -85,6 +88,7 @@ OPERATIONS: tuple[Operation, ...] = (
         body=ChatBody,
         answer=an_object(model=TEXT, message=an_object(content=TEXT), done=_DONE),
         media=LINES,
+        generates=True,
     ),
     Operation(
         method="POST",
@@ -94,6 +98,7 @@ OPERATIONS: tuple[Operation, ...] = (
         body=GenerateBody,
         answer=an_object(model=TEXT, response=TEXT, done=_DONE),
         media=LINES,
+        generates=True,
     ),
     Operation(method="GET", path="/api/tags", tag="ollama", summary="What is served", answer=_OLLAMA_MODELS),
     Operation(method="GET", path="/api/ps", tag="ollama", summary="What is loaded", answer=_OLLAMA_MODELS),
@@ -107,9 +112,17 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(method="GET", path="/api/version", tag="ollama", summary="The version", answer=an_object(version=TEXT)),
     Operation(
-        method="POST", path="/generate", tag="tgi", summary="Plain continuation", body=TgiBody, answer=an_object(generated_text=TEXT)
+        method="POST",
+        path="/generate",
+        tag="tgi",
+        summary="Plain continuation",
+        body=TgiBody,
+        answer=an_object(generated_text=TEXT),
+        generates=True,
     ),
-    Operation(method="POST", path="/generate_stream", tag="tgi", summary="The same, streamed", body=TgiBody, media=EVENTS),
+    Operation(
+        method="POST", path="/generate_stream", tag="tgi", summary="The same, streamed", body=TgiBody, media=EVENTS, generates=True
+    ),
     Operation(
         method="POST",
         path="/",
@@ -118,6 +131,7 @@ OPERATIONS: tuple[Operation, ...] = (
         body=TgiBody,
         answer=an_object(generated_text=TEXT),
         media=EVENTS,
+        generates=True,
     ),
     Operation(method="GET", path="/info", tag="tgi", summary="What is served", answer=an_object(model_id=TEXT, version=TEXT)),
     Operation(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 
 from ..openai.errors import bad_request
 
 HEADER = "x-request-timeout"
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")  # as JSON writes them; float() reads more
 
 
 def request_timeout(headers: Mapping[str, str], most_s: float | None) -> float | None:
@@ -22,10 +24,7 @@ def request_timeout(headers: Mapping[str, str], most_s: float | None) -> float |
     given = headers.get(HEADER)
     if given is None:
         return most_s
-    try:
-        seconds = float(given)
-    except ValueError:
-        seconds = math.nan
+    seconds = float(given) if _NUMBER.fullmatch(given) else math.nan
     if not 0 < seconds < math.inf:
         message = f"the header X-Request-Timeout must be a positive number of seconds, not {given[:64]!r}"
         raise bad_request(message, param="X-Request-Timeout")

@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
-from ..openai.protocol import Strings, Unsupported, refuse_unless
+from ..openai.protocol import Strings, Unsupported
 from ..openai.strict import StrictModel
-
-_DEFAULTS: dict[str, Any] = {
-    "adapter_id": None,
-    "best_of": 1,
-    "decoder_input_details": False,
-    "truncate": None,
-    "watermark": False,
-}
 
 
 class TgiGrammar(StrictModel):
@@ -25,6 +17,14 @@ class TgiGrammar(StrictModel):
 
 
 class TgiParameters(StrictModel):
+    only: ClassVar[Mapping[str, Any]] = {
+        "adapter_id": None,
+        "best_of": 1,
+        "decoder_input_details": False,
+        "truncate": None,
+        "watermark": False,
+    }
+
     max_new_tokens: int | None = None
     do_sample: bool | None = None
     temperature: float | None = None
@@ -48,7 +48,7 @@ class TgiParameters(StrictModel):
 
     def refuse_unsupported(self) -> None:
         """Raise for what is known by name and cannot be done."""
-        refuse_unless(self, _DEFAULTS, prefix="parameters.")
+        self.refuse_others("parameters.")
 
     @property
     def samples(self) -> bool:

@@ -9,12 +9,14 @@ import numpy as np
 from numba import types
 
 from ...grammar.kernel_cache import kernel
+from ...grammar.kernels.far import step
 from ...grammar.kernels.keys import end_key
 from ...grammar.kernels.memory import LONGS, MEMORY, P, addresses, ask, at_address, bytes_at, i4, longs_at, pointer
 from ...grammar.kernels.places import begin_alternative
 from ...grammar.kernels.step import MAY_END as ENDS_FOUND
 from ...grammar.kernels.step import look_ahead
-from ...grammar.machine_layout import CLASS_BASE, F_TIDY, FLAGS, NIL, NODE, OFF, P_ALTERNATIVES, P_LIST, PARENT, ROW, A, B
+from ...grammar.machine_layout import CLASS_BASE, DEAD, F_TIDY, FLAGS, NIL, NODE, OFF, P_ALTERNATIVES, P_LIST, PARENT, ROW, A, B
+from ..trie import BYTE, TRIE_NODE
 from .book import closing_slot, leaf_slot
 from .classify import (
     ARRAY,
@@ -58,8 +60,10 @@ from .kit import (
     DROPPED,
     DROPPED_MARKS,
     EOS,
+    EXIT_SIZE,
     FOUND,
     INFO,
+    KEYS,
     LEAF_ALL,
     LEAF_BASE,
     LEAF_BOUNDED,
@@ -95,6 +99,7 @@ from .kit import (
     TASKS,
     TRIE_FIRST,
     TRIE_LENGTH,
+    TRIE_NODES,
     TRIE_ORDER,
     TRIE_TOKENS,
     VOCABULARY,
@@ -115,6 +120,7 @@ from .tasks import (
     NEED_PLAIN,
     READ,
     READ_AT,
+    REMEMBER,
     SPILL,
     TASK,
     VISIT,
@@ -130,8 +136,10 @@ from .tasks import (
     num_fitting,
     plain_row,
     push_task,
+    push_walk,
+    remember,
 )
-from .walk import DECLARED, walk
+from .walk import DECLARED, leads_nowhere, walk
 
 
 @kernel(i4(LONGS, LONGS, P, P, P, P), apart=True)
@@ -162,7 +170,7 @@ def add_string(kit, book, tasks, status, header, info):
 def add_names(kit, book, status, tidy, after):
     """What may follow inside a key that is declared or any other, once the tokens that end a declared one are known."""
     strings = longs_at(kit[STRINGS + tidy])
-    slot = closing_slot(book, 2 * after + tidy)
+    slot = closing_slot(book, KEYS * after + tidy)
     closings = at_address(book[BOOK_CLOSINGS])
     ids, number = at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1])), np.int64(closings[slot + 2])
     if status[DROPPED] == 0:
@@ -259,8 +267,8 @@ def push_beginnings(kit, tasks, status, header, node, begins):
     return np.int32(0)
 
 
-@kernel(i4(P, P, P, P, P, P, LONGS, P, P, i4))
-def push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, status, node):
+@kernel(i4(P, P, P, P, P, P, LONGS, LONGS, P, P, i4))
+def push_alternatives(nodes, buckets, rows, table, values, header, kit, book, tasks, status, node):
     """Leaves tasks for the tokens at a place in a context-free grammar. Answers 0, or a code."""
     at = values[nodes[node * NODE + A]]
     alternatives = table[at + P_ALTERNATIVES]
@@ -272,11 +280,20 @@ def push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, s
         if takes_many(rows, row):
             code = push_task(tasks, status, header, np.int32(LEAF), row, nodes[leaf * NODE + PARENT], WHOLE, leaf)
         else:
-            code = push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), leaf)
+            code = push_walk(kit, book, tasks, status, header, leaf)
         if code < 0:
             return code
         at += 2 + table[at + 1]
     return code
+
+
+@kernel(types.boolean(P, P, P, P, P, P, P, P, LONGS, P, i4, i4))
+def begins_nothing(nodes, buckets, rows, table, values, frames, transitions, header, kit, out, state, at):
+    """Whether `state` surely reads nothing that begins with the byte of trie node `at`."""
+    byte = at_address(longs_at(kit[MAIN])[TRIE_NODES])[at * TRIE_NODE + BYTE]
+    if leads_nowhere(nodes, rows, table, values, state, byte):
+        return True
+    return step(nodes, buckets, rows, table, values, frames, transitions, header, state, byte, np.int32(1), np.int32(OFF), out) == DEAD
 
 
 @kernel(types.boolean(P, P, i4))
@@ -329,7 +346,7 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
         trie = longs_at(kit[CLOSING + info[TIDY]])
         return push_task(tasks, status, header, np.int32(READ), CLOSING + info[TIDY], 0, np.int32(trie[TRIE_LENGTH]), node)
     if way == AT_POSITION:
-        return push_alternatives(nodes, buckets, rows, table, values, header, kit, tasks, status, node)
+        return push_alternatives(nodes, buckets, rows, table, values, header, kit, book, tasks, status, node)
     if way == IN_KEY:
         return push_key(nodes, buckets, rows, table, frames, header, kit, tasks, status, info, node)
     if way == IN_LEAF and info[ENDS]:
@@ -348,8 +365,9 @@ def visit(nodes, buckets, rows, table, values, frames, header, kit, book, tasks,
             code = push_task(tasks, status, header, np.int32(VISIT), nodes[node * NODE + A], 0, 0, 0)
             node = nodes[node * NODE + PARENT]
         return code
-    trie = longs_at(kit[MAIN])
-    return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(trie[TRIE_LENGTH]), node)
+    if recorded or node == status[STATE]:  # what depends on text is not remembered, what is asked for once need not be
+        return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), node)
+    return push_walk(kit, book, tasks, status, header, node)
 
 
 @kernel(i4(MEMORY, types.Array(types.int64, 1, "C"), types.Array(types.int64, 1, "C"), i4, i4))
@@ -382,10 +400,13 @@ def collect(memory, kit_array, book_array, state, recorded):
             if b >= leaf[LEAF_NUM_EXITS]:
                 status[DEPTH] -= 1
             else:
-                exits = at_address(leaf[LEAF_EXITS])
+                exits = at_address(leaf[LEAF_EXITS] + 4 * EXIT_SIZE * np.int64(b))
+                first, stop, past = exits[0], exits[1], exits[2]
                 tasks[at + 2] = b + 1
-                if d < FITTING or at_address(leaf[LEAF_EXIT_NEEDS])[b] <= d - FITTING:
-                    code = push_task(tasks, status, header, np.int32(READ), MAIN, exits[2 * b], exits[2 * b + 1], c)
+                if past > b + 1 and begins_nothing(nodes, buckets, rows, table, values, frames, transitions, header, kit, out, c, first):
+                    tasks[at + 2] = past
+                elif d < FITTING or at_address(leaf[LEAF_EXIT_NEEDS])[b] <= d - FITTING:
+                    code = push_task(tasks, status, header, np.int32(READ), MAIN, first, stop, c)
         elif what == LEAF:
             code = add_leaf(kit, book, tasks, status, header, a, b, c, d)
         elif what in (READ, NAMES, DECLARED_KEYS):
@@ -404,6 +425,10 @@ def collect(memory, kit_array, book_array, state, recorded):
             if code == 0:
                 if what == NAMES:
                     add_names(kit, book, status, a, b)
+                status[DEPTH] -= 1
+        elif what == REMEMBER:
+            code = remember(kit, book, status, a, b)
+            if code == 0:
                 status[DEPTH] -= 1
         elif what == KEEP:
             code = keep_closing(kit, book, status, a)

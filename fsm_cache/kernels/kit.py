@@ -38,10 +38,11 @@ MAY_END = 11  # answered at the end: the text may end
 ASKED_A, ASKED_B = 12, 13  # what a code of `collect` asks for
 STATUS_SIZE = 14
 
-# --- leaf: a row (or 0) and ids, trie nodes as (first, end) pairs, or instead of them ids of tokens that go on after the closing
+# --- leaf: a row (or 0) and ids, exits (see `LeafTable`), or instead of them ids of tokens that go on after the closing
 # --- quote of a string (their number is -1 where there are exits), and whether that string is a tidy one
 # --- of a key: ids of tokens that end it, and whether some row below may be left to a bounded number of keys
 LEAF_BASE, LEAF_IDS, LEAF_NUM_IDS, LEAF_EXITS, LEAF_NUM_EXITS, LEAF_CLOSING, LEAF_NUM_CLOSING, LEAF_TIDY = range(8)
+EXIT_SIZE = 3
 # --- of a counted string: the most characters that any token needs in order to fit, all ids by what they need, what each needs, and
 # --- what each exit needs
 LEAF_ENDERS, LEAF_NUM_ENDERS, LEAF_BOUNDED, LEAF_MOST, LEAF_ALL, LEAF_NUM_ALL, LEAF_NEEDS, LEAF_EXIT_NEEDS = range(8, 16)
@@ -50,6 +51,8 @@ LEAF_ENDERS, LEAF_NUM_ENDERS, LEAF_BOUNDED, LEAF_MOST, LEAF_ALL, LEAF_NUM_ALL, L
 BOOK_LEAVES, BOOK_LEAVES_MASK = 0, 1
 # int64 [slots, 2]: row or -1, address of its leaf. A key has a leaf for each class of undeclared keys: row + (class + 1) * CLASS_STRIDE
 CLASS_STRIDE = MAX_ROWS
-BOOK_CLOSINGS, BOOK_CLOSINGS_MASK, BOOK_NUM_CLOSINGS = 2, 3, 4  # int32 [slots, 3]: 2 * state after the quote + tidy or -1, offset, number
+BOOK_CLOSINGS, BOOK_CLOSINGS_MASK, BOOK_NUM_CLOSINGS = 2, 3, 4  # int32 [slots, 3]: key or -1, offset, number
+WALKED = 2
+KEYS = 4  # a key: KEYS * state + tidy for what closes a string before that state, KEYS * state + WALKED for what may follow the state
 BOOK_ARENA, BOOK_ARENA_SIZE, BOOK_ARENA_USED = 5, 6, 7
 BOOK_SIZE = 8

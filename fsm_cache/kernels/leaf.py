@@ -33,9 +33,8 @@ from ...grammar.machine_layout import (
     RUN,
 )
 from ..trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
-from .kit import TRIE_LENGTH
+from .kit import EXIT_SIZE, TRIE_LENGTH
 
-BYTES_1 = types.Array(types.uint8, 1, "C")
 SHORTS_1 = types.Array(types.int16, 1, "C")
 TRIE = types.Array(types.int64, 1, "C")
 
@@ -269,13 +268,28 @@ def scan_counted(memory, trie, lengths, path, found, needs, exits, exit_needs, s
     return code
 
 
-@kernel(i4(TRIE, i4_1, i4, i4_1, i4, BYTES_1))
-def keep_useful(trie, found, num_found, exits, num_exits, marks):
-    """Keeps those of `exits[:num_exits]` below which there are tokens that are not in `found[:num_found]` already; answers how many.
-    `marks` is zero before and after."""
-    tree, same, subtrees, order = at_address(trie[0]), at_address(trie[1]), at_address(trie[2]), at_address(trie[3])
-    for k in range(num_found):
-        marks[found[k]] = 1
+@kernel(types.void(TRIE, i4_1, i4_1, i4, i4_1))
+def count_new(trie, row, exits, num_exits, new):
+    """Counts tokens that are not in a row: of tokens `a` to `b` of the order that lie below one of `exits[:num_exits]`, which are sorted,
+    there are `new[b] - new[a]`."""
+    tree, subtrees, order = at_address(trie[0]), at_address(trie[2]), at_address(trie[3])
+    past, total = np.int64(0), np.int32(0)
+    for k in range(num_exits):
+        i = np.int64(exits[k])
+        if i >= past:  # not below an earlier one
+            first, last = subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]
+            new[first] = total
+            for j in range(first, last):
+                token = order[j]
+                total += np.int32(1) - ((row[token >> 5] >> (token & 31)) & np.int32(1))
+                new[j + 1] = total
+            past = np.int64(tree[i * TRIE_NODE + END])
+
+
+@kernel(i4(TRIE, i4_1, i4, i4_1))
+def keep_useful(trie, exits, num_exits, new):
+    """Keeps those of `exits[:num_exits]` below which there are new tokens, see `count_new`; answers how many."""
+    tree, same, subtrees = at_address(trie[0]), at_address(trie[1]), at_address(trie[2])
     kept = np.int32(0)
     for k in range(num_exits):
         i = np.int64(exits[k])
@@ -284,38 +298,51 @@ def keep_useful(trie, found, num_found, exits, num_exits, marks):
         while token >= 0:
             first += 1
             token = same[token]
-        for j in range(first, subtrees[i * SUBTREE + LAST]):
-            if marks[order[j]] == 0:
-                exits[kept] = exits[k]
-                kept += 1
-                break
-    for k in range(num_found):
-        marks[found[k]] = 0
+        if new[subtrees[i * SUBTREE + LAST]] != new[first]:
+            exits[kept] = exits[k]
+            kept += 1
     return kept
 
 
-@kernel(i4(TRIE, i4_1, i4, i4_1, i4, BYTES_1, i4_1))
-def useful_ways(trie, found, num_found, exits, num_exits, marks, ways):
-    """Lists in `ways` the beginnings and ends of those subtrees right below `exits[:num_exits]` in which there are tokens that are not in
-    `found[:num_found]` already; answers how many. `marks` is zero before and after."""
-    tree, subtrees, order = at_address(trie[0]), at_address(trie[2]), at_address(trie[3])
-    for k in range(num_found):
-        marks[found[k]] = 1
+@kernel(i4(TRIE, i4_1, i4, i4_1, i4_1))
+def useful_ways(trie, exits, num_exits, new, ways):
+    """Lists in `ways` the beginnings and ends of those subtrees right below `exits[:num_exits]` in which there are new tokens, see
+    `count_new`; answers how many."""
+    tree, subtrees = at_address(trie[0]), at_address(trie[2])
     count = np.int32(0)
     for k in range(num_exits):
         child = np.int64(exits[k]) + 1
         end = tree[np.int64(exits[k]) * TRIE_NODE + END]
         while child < end:
-            for j in range(subtrees[child * SUBTREE + FIRST], subtrees[child * SUBTREE + LAST]):
-                if marks[order[j]] == 0:
-                    ways[2 * count] = np.int32(child)
-                    ways[2 * count + 1] = tree[child * TRIE_NODE + END]
-                    count += 1
-                    break
+            if new[subtrees[child * SUBTREE + LAST]] != new[subtrees[child * SUBTREE + FIRST]]:
+                ways[2 * count] = np.int32(child)
+                ways[2 * count + 1] = tree[child * TRIE_NODE + END]
+                count += 1
             child = np.int64(tree[child * TRIE_NODE + END])
-    for k in range(num_found):
-        marks[found[k]] = 0
     return count
+
+
+@kernel(types.void(TRIE, i4_1, i4, i4_1, i4_1))
+def group_by_byte(trie, ways, count, ends, exits):
+    """Writes the exits of a table, see `LeafTable`, from `count` pairs in `ways`. `ends` is zero."""
+    tree = at_address(trie[0])
+    for k in range(count):
+        ends[tree[np.int64(ways[2 * k]) * TRIE_NODE + BYTE]] += 1
+    total = np.int32(0)
+    for byte in range(256):  # where the exits with each byte begin
+        number = ends[byte]
+        ends[byte] = total
+        total += number
+    for k in range(count):
+        byte = tree[np.int64(ways[2 * k]) * TRIE_NODE + BYTE]
+        at = EXIT_SIZE * ends[byte]
+        exits[at], exits[at + 1], exits[at + 2] = ways[2 * k], ways[2 * k + 1], np.int32(0)
+        ends[byte] += 1
+    first = np.int32(0)
+    for byte in range(256):
+        if ends[byte] > first:
+            exits[EXIT_SIZE * first + 2] = ends[byte]
+            first = ends[byte]
 
 
 @kernel(types.void(MEMORY, TRIE, i4, i4_1, SHORTS_1, SHORTS_1))

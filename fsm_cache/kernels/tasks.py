@@ -24,14 +24,17 @@ from .kit import (
     DOUBTED,
     DROPPED_MARKS,
     FOUND,
+    KEYS,
     LENGTHS,
     LONGEST,
+    MAIN,
     MARK,
     NUM_BASES,
     PLAIN,
     STRINGS,
     SUFFIXES,
     TRIE_LENGTH,
+    WALKED,
 )
 
 # Tasks: what is to be done, and up to four ints.
@@ -47,7 +50,10 @@ LEAF = 6  # add the tokens that a leaf allows. a: key of its table, b: what foll
 # parts: all, those that leave a key open, those that end it, and FITTING + n: those that fit into n characters
 WHOLE, INSIDE, ENDING, FITTING = range(4)
 DECLARED_KEYS = 7  # add the tokens in a key that may be a declared one. c: trie node, d: as READ
+REMEMBER = 8  # keep the tokens of a walk. a: key of these, b: where they begin in those found
 READ_AT, NAMES_AT = 2, 3  # where these have the trie node at which they go on
+
+MAX_REMEMBERED = 1 << 14  # tokens of one walk
 
 # Codes beside those of a step, for Python to serve; what is asked for is in status[ASKED_A], status[ASKED_B].
 NEED_LEAF = -21  # the table of a row
@@ -76,10 +82,19 @@ def need(status, code, a, b):
     return code
 
 
+@kernel(types.void(LONGS, P, P, types.int64))
+def add_ids(kit, status, ids, number):
+    found = at_address(kit[FOUND])
+    count = status[COUNT]
+    for k in range(number):
+        found[count + k] = ids[k]
+    status[COUNT] = count + np.int32(number)
+
+
 @kernel(i4(LONGS, LONGS, P, P, P, i4, i4), apart=True)
 def find_closing(kit, book, tasks, status, header, tidy, after):
     """Slot of the tokens that close a string and go on from `after`; -1 where tasks have to find them first, or a code below."""
-    key = 2 * after + tidy
+    key = KEYS * after + tidy
     slot = closing_slot(book, key)
     if at_address(book[BOOK_CLOSINGS])[slot] >= 0:
         return np.int32(slot)
@@ -91,12 +106,10 @@ def find_closing(kit, book, tasks, status, header, tidy, after):
     return code if code < 0 else np.int32(-1)
 
 
-@kernel(i4(LONGS, LONGS, P, i4), apart=True)
-def keep_closing(kit, book, status, key):
-    """Moves the tokens found since status[MARK] into the book. Answers 0, or a code."""
-    if status[DOUBTED]:
-        return need(status, np.int32(TRY), key & 1, key >> 1)
-    count = status[COUNT] - status[MARK]
+@kernel(i4(LONGS, LONGS, P, i4, i4), apart=True)
+def enter(kit, book, status, key, first):
+    """Copies the tokens found since `first` into the book. Answers 0, or a code."""
+    count = status[COUNT] - first
     used = book[BOOK_ARENA_USED]
     if used + count > book[BOOK_ARENA_SIZE] or 2 * book[BOOK_NUM_CLOSINGS] > book[BOOK_CLOSINGS_MASK]:
         return need(status, np.int32(NEED_SPACE), count, 0)
@@ -104,21 +117,47 @@ def keep_closing(kit, book, status, key):
     closings, arena, found = at_address(book[BOOK_CLOSINGS]), at_address(book[BOOK_ARENA]), at_address(kit[FOUND])
     closings[slot], closings[slot + 1], closings[slot + 2] = key, np.int32(used), count
     for k in range(count):
-        arena[used + k] = found[status[MARK] + k]
+        arena[used + k] = found[first + k]
     book[BOOK_ARENA_USED] = used + count
     book[BOOK_NUM_CLOSINGS] += 1
-    status[COUNT] = status[MARK]
-    status[MARK] = -1
     return np.int32(0)
 
 
-@kernel(types.void(LONGS, P, P, types.int64))
-def add_ids(kit, status, ids, number):
-    found = at_address(kit[FOUND])
-    count = status[COUNT]
-    for k in range(number):
-        found[count + k] = ids[k]
-    status[COUNT] = count + np.int32(number)
+@kernel(i4(LONGS, LONGS, P, i4), apart=True)
+def keep_closing(kit, book, status, key):
+    """Moves the tokens found since status[MARK] into the book. Answers 0, or a code."""
+    if status[DOUBTED]:
+        return need(status, np.int32(TRY), key % KEYS, key // KEYS)
+    code = enter(kit, book, status, key, status[MARK])
+    if code == 0:
+        status[COUNT] = status[MARK]
+        status[MARK] = -1
+    return code
+
+
+@kernel(i4(LONGS, LONGS, P, P, P, i4), apart=True)
+def push_walk(kit, book, tasks, status, header, node):
+    """Leaves tasks that add the tokens of a node by walking all, and remember them; adds them at once where they are remembered. Answers
+    0, or a code."""
+    key = KEYS * node + WALKED
+    slot = closing_slot(book, key)
+    closings = at_address(book[BOOK_CLOSINGS])
+    if closings[slot] >= 0:
+        add_ids(kit, status, at_address(book[BOOK_ARENA] + 4 * np.int64(closings[slot + 1])), np.int64(closings[slot + 2]))
+        return np.int32(0)
+    code = push_task(tasks, status, header, np.int32(REMEMBER), key, status[COUNT], 0, 0)
+    if code < 0:
+        return code
+    return push_task(tasks, status, header, np.int32(READ), MAIN, 0, np.int32(longs_at(kit[MAIN])[TRIE_LENGTH]), node)
+
+
+@kernel(i4(LONGS, LONGS, P, i4, i4), apart=True)
+def remember(kit, book, status, key, first):
+    """Copies the tokens found since `first` into the book if they are few and all that there are. Answers 0, or a code."""
+    count = status[COUNT] - first
+    if status[DOUBTED] or count < 0 or count > MAX_REMEMBERED:  # count < 0: they were taken away as a row
+        return np.int32(0)
+    return enter(kit, book, status, key, first)
 
 
 @kernel(types.void(LONGS, P, types.int64))

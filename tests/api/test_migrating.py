@@ -84,7 +84,11 @@ def test_documented_constraints_are_enforced(path: str, body: dict[str, Any], go
     [
         (CHAT, TALK | {"guided_json": CAR, "guided_decoding_backend": "xgrammar"}, "guided_decoding_backend"),
         (CHAT, TALK | {"structural_tag": TAGS}, "structural_tag"),
-        (CHAT, TALK | {"tools": [{"type": "custom", "custom": {"name": "sql", "format": {"type": "grammar"}}}]}, "tools[0]"),
+        (CHAT, TALK | {"tools": [{"type": "custom", "custom": {"name": "sql", "format": {"type": "grammar"}}}]}, "only tools of the type 'function'"),
+        (CHAT, TALK | {"tools": [], "tool_choice": {"type": "custom", "custom": {"name": "sql"}}}, "only tools of the type 'function'"),
+        (CHAT, TALK | {"num_beams": 4}, "'beam_width'"),
+        (RESPONSES, {"input": "x", "use_beam_search": True}, "/v1/completions"),
+        (CHAT, TALK | {"best_of": 2}, "'n'"),
         (RESPONSES, {"input": "x", "tools": [{"type": "custom", "name": "sql", "format": {"type": "grammar"}}]}, "tools[0]"),
         (RESPONSES, {"input": "x", "response_format": OPENAI}, "response_format"),
         (CHAT, TALK | {"grammar": SQL, "json_schema": CAR}, "'json_schema' and 'grammar'"),

@@ -19,6 +19,7 @@ from formcast.grammar.errors import GrammarError, LimitError
 HELLO = {"model": "fake", "messages": [{"role": "user", "content": "hello"}]}
 COMPLETION = {"model": "fake", "prompt": "hello"}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
+PAIR = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}
 LARK = 'start: "(" start ")" | "x"'
 GBNF = 'root ::= "(" root ")" | "x"'
 EBNF = "root\n  ::= '(' root ')' | 'x'"
@@ -124,6 +125,11 @@ def test_logprobs_name_tokens_by_their_bytes():
         ({"structured_outputs": {"choice": ["yes", "no"]}}, "no", "maybe"),
         ({"structured_outputs": {"json_object": True}}, "{}", "1"),
         ({"structured_outputs": {"json": SCHEMA, "disable_any_whitespace": True}}, '{"a":1}', '{"a": 1 }'),
+        ({"structured_outputs": {"json": SCHEMA, "whitespace_pattern": "\t?"}}, '{"a":\t1}', '{"a": 1}'),
+        ({"structured_outputs": {"json_object": True, "whitespace_pattern": "\t?"}}, '{"a":\t1}', '{"a": 1}'),
+        ({"guided_json": SCHEMA, "guided_whitespace_pattern": "\t?"}, '{"a":\t1}', '{"a": 1}'),
+        ({"structured_outputs": {"json": PAIR, "property_order": "any"}}, '{"b": 1, "a": 2}', '{"b": 1}'),
+        ({"structured_outputs": {"json": PAIR, "property_order": "schema"}}, '{"a": 1, "b": 2}', '{"b": 1, "a": 2}'),
         ({"guided_json": SCHEMA}, '{"a": 1}', "{}"),
         ({"guided_regex": "[0-9]{2}"}, "12", "1"),
         ({"guided_choice": ["yes", "no"]}, "yes", ""),
@@ -258,6 +264,11 @@ BAD_REQUESTS = [
     (chat(response_format={"type": "structural_tag", "format": {"type": "texte"}}), "response_format", "/format/type"),
     (chat(response_format={"type": "structural_tag", "regex": "a"}), "response_format.regex", "does not go"),
     (chat(structured_outputs={"structural_tag": "{"}), "structured_outputs.structural_tag", "not JSON"),
+    (chat(structured_outputs={"regex": "a", "whitespace_pattern": " "}), "structured_outputs.whitespace_pattern", "'json'"),
+    (chat(structured_outputs={"regex": "a", "disable_any_whitespace": True}), "structured_outputs.disable_any_whitespace", "'json'"),
+    (chat(structured_outputs={"choice": ["a"], "property_order": "any"}), "structured_outputs.property_order", "'json'"),
+    (chat(structured_outputs={"json": {}, "property_order": "alphabet"}), "structured_outputs.property_order", "'any'"),
+    (chat(guided_regex="a", guided_whitespace_pattern=" "), "guided_whitespace_pattern", "'guided_json'"),
     (chat(tool_choice="auto"), "tool_choice", "needs 'tools'"),
     (chat(functions=[]), "functions", "1 to 1024"),
     (chat(reasoning_effort="low"), "reasoning_effort", "not supported"),

@@ -12,6 +12,7 @@ import numpy as np
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import F_COUNTED, F_TIDY, FLAGS, ROW_SERIAL
 from ..grammar.row_store import STORE
+from .alive import Alive
 from .kernels.kit import EXIT_SIZE
 from .kernels.leaf import SCAN_SIZE, count_new, group_by_byte, keep_useful, scan_counted, scan_leaf, useful_ways
 from .kernels.rows import set_bits
@@ -83,8 +84,14 @@ class LeafTables:
     def __init__(self, vocabulary: Vocabulary):
         self._vocabulary = vocabulary
         self._tables: OrderedDict[tuple[int, int, int], LeafTable] = OrderedDict()
+        self._alive: Alive[tuple[int, int, int], LeafTable] = Alive()
         self._lock = threading.Lock()
         self._num_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of tables that only automata hold."""
+        return self._alive.num_bytes - self._num_bytes
 
     def get(self, machine: Machine, row: int, outcome: int) -> LeafTable:
         """The table of a row; made with the calling thread's scratch if need be, where `machine` serves what is missing.
@@ -93,16 +100,15 @@ class LeafTables:
             outcome: of a key, the class of undeclared keys that it ends as (CLASS_BASE + class); else -1.
         """
         key = row, int(STORE.rows[row, ROW_SERIAL]), outcome  # rows are used again: the serial tells the uses apart
-        with self._lock:
-            table = self._tables.get(key)
-            if table is not None:
-                self._tables.move_to_end(key)
-                return table
-        table = self._make(machine, row, outcome)
+        table = self._alive.get(key)
+        if table is None:
+            table = self._make(machine, row, outcome)
+            table = self._alive.put(key, table, table.num_bytes)
         with self._lock:
             if key not in self._tables:
                 self._tables[key] = table
                 self._num_bytes += table.num_bytes
+            self._tables.move_to_end(key)
             while self._num_bytes > _MAX_BYTES:
                 self._num_bytes -= self._tables.popitem(last=False)[1].num_bytes
         return table

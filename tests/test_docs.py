@@ -15,7 +15,7 @@ from formcast.api.cli.parser import build_parser
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "bench").glob("*.md")])
-RUNNABLE = [ROOT / "README.md", ROOT / "docs" / "quickstart.md"]  # the others show signatures
+RUNNABLE = [ROOT / "README.md", ROOT / "docs" / "quickstart.md", ROOT / "docs" / "beam_search.md"]  # the others show signatures
 EXECUTED = [ROOT / "docs" / "structural_tags.md", ROOT / "docs" / "tools.md"]  # they need no model
 LINK = re.compile(r"\]\((?!https?://|mailto:)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

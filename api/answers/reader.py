@@ -138,7 +138,7 @@ class AnswerReader:
 
     def finish(self) -> list[AnswerDelta]:
         """What the end of the answer brings."""
-        deltas = [delta for event in self._parser.finish() for delta in self._deltas(event)]
+        deltas = [delta for event in self._parser.finish(drop_tokens=True) for delta in self._deltas(event)]
         if self._space and not self._num_calls:
             deltas.append(ContentDelta(text=self._space))
         return deltas

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from .errors import UsageError
 
 SHIPPED_PREFIX = "formcast:"
 _JSON_STARTS = ("{", "[", '"', "true", "false")
+_JSON_SCALAR = re.compile(r"null|-?[0-9][0-9.eE+-]*")
 
 
 def read_schema(source: str) -> Any:
@@ -32,7 +34,7 @@ def read_schema(source: str) -> Any:
 
 def looks_like_json(source: str) -> bool:
     """Whether a source is more likely JSON than the name of a file."""
-    return source.lstrip().startswith(_JSON_STARTS)
+    return source.lstrip().startswith(_JSON_STARTS) or _JSON_SCALAR.fullmatch(source.strip()) is not None
 
 
 def read_text(source: str, is_inline: Callable[[str], bool] = looks_like_json) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -48,7 +49,8 @@ class StrictModel(BaseModel):
         for field, default in self.only.items():
             given = getattr(self, field)
             if (given is not None and (type(given) is bool) != (type(default) is bool)) or given not in (None, default):
-                other = "" if default is None else f" other than {default!r}"
+                shown = repr(default) if isinstance(default, str) else json.dumps(default)
+                other = "" if default is None else f" other than {shown}"
                 raise not_supported(f"'{prefix}{field}'{other}", param=prefix + field)
 
     @classmethod

@@ -19,6 +19,7 @@ class RequestRecord:
         status: of the answer; 0 before there is one, and for a client that left before.
         error_code: the stable name of the error, if the answer is one, also inside a stream.
         finish_reasons: one an answer.
+        timeout_s: from `started` until its answer is complete; None for no limit.
         prompts: texts that the model read; only where they are to be logged.
     """
 
@@ -26,6 +27,7 @@ class RequestRecord:
     method: str
     path: str
     started: float = field(default_factory=time.monotonic)
+    timeout_s: float | None = None
     status: int = 0
     error_code: str | None = None
     num_prompt_tokens: int = 0

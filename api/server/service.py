@@ -60,9 +60,10 @@ class Service:
         """The body of a request.
 
         Raises:
-            ApiError: it is malformed, too large or too slow, or names another model.
+            ApiError: it is malformed, too large or too slow, or names another model; or a header says no time.
             ClientDisconnect: the client went away.
         """
+        record_of(request.scope).timeout_s = request_timeout(request.headers, self.settings.request_timeout_s)
         encoding = request.headers.get("content-encoding", "identity")
         if encoding.lower() != "identity":
             raise ApiError(415, f"the request body is compressed ({encoding[:40]}), which is not supported", code="unsupported_encoding")
@@ -86,26 +87,28 @@ class Service:
             raise ApiError(404, message, param="model", code="model_not_found")
         return given or names[0]
 
-    async def run(self, convert: Callable[[Body], Result], body: Body) -> Result:
+    async def run(self, request: Request, convert: Callable[[Body], Result], body: Body) -> Result:
         """Call `convert` on a thread: it costs what tokenizing and reading a schema cost. It stops where nobody waits for it any more.
 
         Raises:
             ApiError: 504, if it is not done in time.
         """
+        record = record_of(request.scope)
+        left_s = None if record.timeout_s is None else record.started + record.timeout_s - time.monotonic()
         try:
-            with anyio.fail_after(self.settings.request_timeout_s):
+            with anyio.fail_after(left_s):
                 return await on_thread(partial(convert, body))
         except TimeoutError:
-            message = f"the request was not read after {self.settings.request_timeout_s:g} s"
+            message = f"the request was not read after {record.timeout_s:g} s"
             raise ApiError(504, message, code="deadline_exceeded") from None
 
-    async def jobs(self, convert: Callable[[Body], list[Job]], body: Body) -> list[Job]:
+    async def jobs(self, request: Request, convert: Callable[[Body], list[Job]], body: Body) -> list[Job]:
         """The jobs of a body, made on a thread.
 
         Raises:
             ApiError, InvalidRequest, ChatTemplateError: the body can never be served.
         """
-        jobs = await self.run(convert, body)
+        jobs = await self.run(request, convert, body)
         num_answers = sum(job.params.n for job in jobs)
         if num_answers > self.settings.max_answers:
             message = f"the request asks for {num_answers} answers; at most {self.settings.max_answers} are allowed"
@@ -113,9 +116,8 @@ class Service:
         return jobs
 
     async def answer(self, request: Request, jobs: Sequence[Job], writer: Writer, *, stream: bool, dialect: Dialect = OPENAI) -> Response:
-        """Run jobs and shape what comes. Raises what `Generation.respond` raises, and ApiError for a malformed timeout."""
+        """Run jobs and shape what comes. Raises what `Generation.respond` raises."""
         record = record_of(request.scope)
-        timeout = request_timeout(request.headers, self.settings.request_timeout_s)
-        jobs = [replace(job, params=replace(job.params, timeout=timeout), arrival_time=record.started) for job in jobs]
+        jobs = [replace(job, params=replace(job.params, timeout=record.timeout_s), arrival_time=record.started) for job in jobs]
         generation = Generation(jobs=jobs, writer=writer, stream=stream, dialect=dialect, record=record)
         return await generation.respond(self._runner, request.receive)

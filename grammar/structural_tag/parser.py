@@ -114,13 +114,20 @@ class StructuralParser:
             pieces.append(spelling)
         return self._feed(b"".join(pieces))
 
-    def finish(self) -> list[Event]:
-        """What was held back, at the end of the text. A text that was cut may leave tags open."""
+    def finish(self, *, drop_tokens: bool = False) -> list[Event]:
+        """What was held back, at the end of the text. A text that was cut may leave tags open.
+
+        Args:
+            drop_tokens: of a text that was cut, leave out what was held back from its first special token on. That is a part of a
+                boundary which never became whole.
+        """
         with self._machine.lock:
             chosen = next((reading for reading in self._readings if self._machine.frontier(reading.state).accepting), None)
             if chosen is not None and not self._partial:
                 self._keep([chosen])
-            return [*self._settled(), *self._say(self._read)]
+            events = [*self._settled()]
+            first_token = self._unsaid.find(TOKEN_LEAD) if drop_tokens and chosen is None else -1
+            return [*events, *self._say(self._read if first_token < 0 else self._said + first_token)]
 
     # --- reading -------------------------------------------------------------------------------------------------------
 

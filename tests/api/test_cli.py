@@ -176,6 +176,11 @@ def test_check_tells_an_invalid_instance(schema_file: Path, capsys: pytest.Captu
     assert 'INVALID  {"ok": 1}' in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("instance", "status"), [("3", 0), ("-3", 0), ("1.5e3", 0), ("null", 0), ("true", 1), ('"3"', 1)])
+def test_check_takes_values_of_every_kind(instance: str, status: int):
+    assert main(["check", '{"type": ["number", "null"]}', instance]) == status
+
+
 def test_check_tells_where_an_instance_fails_and_what_was_expected(capsys: pytest.CaptureFixture[str]):
     schema = '{"type": "object", "properties": {"colour": {"enum": ["red", "green"]}}}'
     assert main(["check", schema, '{\n  "colour": "blue"}']) == 1

@@ -289,11 +289,13 @@ def test_a_body_that_never_ends_is_a_408(impatient: Server):
         assert b" 408 " in connection.makefile("rb").readline()
 
 
-def test_a_schema_that_takes_too_long_to_read_is_given_up():
+@pytest.mark.parametrize(("most_s", "headers"), [(0.05, {}), (None, {"X-Request-Timeout": "0.05"}), (50, {"X-Request-Timeout": "0.05"})])
+def test_a_schema_that_takes_too_long_to_read_is_given_up(most_s: float | None, headers: dict[str, str]):
     schema = {"oneOf": [{"properties": {f"p{i}": {"type": "integer"}}, "required": [f"p{i}"]} for i in range(2000)]}
     form = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
-    answer = client(request_timeout_s=0.05).post(CHAT, json=HELLO | {"response_format": form})
+    answer = client(request_timeout_s=most_s).post(CHAT, json=HELLO | {"response_format": form}, headers=headers)
     assert (answer.status_code, answer.json()["error"]["code"]) == (504, "deadline_exceeded")
+    assert "was not read after 0.05 s" in answer.text
 
 
 @pytest.mark.parametrize("of_the_request", [False, True], ids=["server", "request"])
@@ -311,6 +313,8 @@ def test_an_answer_that_takes_too_long_is_ended(stream: bool, of_the_request: bo
 def test_a_timeout_that_is_no_time_is_a_400(timeout: str):
     answer = client(fake_runtime(says("a"))).post(CHAT, json=HELLO, headers={"X-Request-Timeout": timeout})
     assert (answer.status_code, answer.json()["error"]["param"]) == (400, "X-Request-Timeout")
+    loading = client(fake_runtime(says("a"))).post("/api/generate", json={"model": "fake"}, headers={"X-Request-Timeout": timeout})
+    assert loading.status_code == 400
 
 
 @pytest.mark.parametrize("stream", [False, True])

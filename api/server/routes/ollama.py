@@ -56,7 +56,7 @@ class OllamaRoutes:
         make_writer: type[ChatWriter] | type[GenerateWriter],
     ) -> Response:
         body = await self._service.read(request, kind)
-        jobs = await self._service.jobs(convert, body)
+        jobs = await self._service.jobs(request, convert, body)
         make_reader = jobs[0].make_reader if jobs else None
         writer = make_writer(
             model=body.model,

@@ -34,7 +34,7 @@ class OpenAIRoutes:
     async def chat_completions(self, request: Request) -> Response:
         service = self._service
         body = await service.read(request, ChatCompletionBody)
-        jobs = await service.jobs(service.converter.chat, body)
+        jobs = await service.jobs(request, service.converter.chat, body)
         shared, make_reader = self._shared(body, jobs[0].job_id), jobs[0].make_reader
         if make_reader is None:
             writer = ChatWriter(**shared)
@@ -46,14 +46,14 @@ class OpenAIRoutes:
     async def completions(self, request: Request) -> Response:
         service = self._service
         body = await service.read(request, CompletionBody)
-        jobs = await service.jobs(service.converter.completion, body)
+        jobs = await service.jobs(request, service.converter.completion, body)
         writer = CompletionWriter(**self._shared(body, jobs[0].job_id), echo=service.converter.echo(body, jobs))
         return await service.answer(request, jobs, writer, stream=bool(body.stream))
 
     async def responses(self, request: Request) -> Response:
         service = self._service
         body = await service.read(request, ResponsesBody)
-        jobs = await service.jobs(service.converter.responses, body)
+        jobs = await service.jobs(request, service.converter.responses, body)
         writer = ResponsesWriter(
             body=body,
             object_id=jobs[0].job_id,

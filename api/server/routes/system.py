@@ -46,8 +46,8 @@ class SystemRoutes:
 
     async def tokenize(self, request: Request) -> Response:
         body = await self._service.read(request, TokenizeBody)
-        return json_response(await self._service.run(self._service.converter.tokenize, body))
+        return json_response(await self._service.run(request, self._service.converter.tokenize, body))
 
     async def detokenize(self, request: Request) -> Response:
         body = await self._service.read(request, DetokenizeBody)
-        return json_response(await self._service.run(self._service.converter.detokenize, body))
+        return json_response(await self._service.run(request, self._service.converter.detokenize, body))

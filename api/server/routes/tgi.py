@@ -41,7 +41,7 @@ class TgiRoutes:
         return await self._answer(request, await self._service.read(request, TgiBody), stream=True)
 
     async def _answer(self, request: Request, body: TgiBody, *, stream: bool) -> Response:
-        jobs = await self._service.jobs(self._converter.generate, body)
+        jobs = await self._service.jobs(request, self._converter.generate, body)
         writer = TgiWriter(
             body=body,
             num_prompt_tokens=len(jobs[0].prompt.token_ids),

@@ -1,4 +1,4 @@
-"""What one token FSM keeps for its mask kernels: tables of the leaves it met, and tokens that close strings."""
+"""What one token FSM keeps for its mask kernels: tables of leaves, tokens that close strings, and what may follow states."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Book:
     memory: for kernels, see `kernels.kit`.
 
     Args:
-        max_bytes: memory for tokens that close strings; when it is used up, they are found again.
+        max_bytes: memory for tokens that close strings or follow states; when it is used up, they are found again.
     """
 
     def __init__(self, max_bytes: int):
@@ -62,7 +62,7 @@ class Book:
         return self._bases[address]
 
     def make_space(self, count: int) -> None:
-        """Makes space for another entry, of `count` tokens that close a string."""
+        """Makes space for another entry, of `count` tokens."""
         used = int(self.memory[BOOK_ARENA_USED])
         if 4 * (used + count) > self._max_bytes:
             self._set_closings(_SLOTS)

@@ -32,8 +32,8 @@ class CompilerStats:
     cancelled: FSMs given up because nobody waited for them any more.
     seconds: time spent making FSMs.
     live: FSMs kept for reuse.
-    num_bytes: memory of these.
-    mask_bytes: the part of it that remembered masks take.
+    num_bytes: memory of these, and of masks and tables that they share.
+    mask_bytes: the part of it that masks take.
     """
 
     hits: int
@@ -142,12 +142,13 @@ class FsmCompiler:
         """Weighs all automata and drops those used longest ago while they are too heavy together."""
         self._since_review = 0
         weights = {key: job.fsm.num_bytes for key, job in self._jobs.items() if job.fsm is not None}
-        self._num_bytes = sum(weights.values())
+        own_bytes = sum(weights.values())
         for key, weight in weights.items():
-            if self._num_bytes <= self._max_bytes:
+            if own_bytes + self.vocabulary.shared_bytes <= self._max_bytes:
                 break
             del self._jobs[key]
-            self._num_bytes -= weight
+            own_bytes -= weight
+        self._num_bytes = own_bytes + self.vocabulary.shared_bytes
 
     def _make(self, grammar: Grammar, job: _Job) -> None:
         started = time.perf_counter()
@@ -179,10 +180,9 @@ class FsmCompiler:
     def stats(self) -> CompilerStats:
         with self._lock:
             self._review()
-            mask_bytes = sum(job.fsm.mask_bytes for job in self._jobs.values() if job.fsm is not None)
             live = len(self._jobs)
             counts = (self._hits, self._misses, self._failures, self._cancelled)
-            return CompilerStats(*counts, self._seconds, live, self._num_bytes, mask_bytes)
+            return CompilerStats(*counts, self._seconds, live, self._num_bytes, self.vocabulary.masks.num_bytes)
 
     def close(self) -> None:
         """Cancels everything that is being made, and waits until it has stopped."""

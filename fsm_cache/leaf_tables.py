@@ -12,11 +12,12 @@ import numpy as np
 from ..grammar.machine import Machine
 from ..grammar.machine_layout import F_COUNTED, F_TIDY, FLAGS, ROW_SERIAL
 from ..grammar.row_store import STORE
+from .alive import Alive
 from .kernels.kit import EXIT_SIZE
-from .kernels.leaf import SCAN_SIZE, count_new, keep_useful, scan_counted, scan_leaf, useful_ways
+from .kernels.leaf import SCAN_SIZE, count_new, group_by_byte, keep_useful, scan_counted, scan_leaf, useful_ways
 from .kernels.rows import set_bits
 from .mask import NO_ROW
-from .trie import BYTE, DEPTH, END
+from .trie import DEPTH, END
 
 if TYPE_CHECKING:
     from .vocabulary import Vocabulary
@@ -77,24 +78,20 @@ def _place(array: np.ndarray) -> tuple[int, int]:
     return (array.ctypes.data, len(array)) if len(array) else (0, 0)
 
 
-def _by_byte(places: np.ndarray, first_bytes: np.ndarray) -> np.ndarray:
-    """Exits from places (first node, end), those that begin with the same byte one after another."""
-    order = np.argsort(first_bytes.astype(np.uint8), kind="stable")
-    exits = np.zeros((len(places), EXIT_SIZE), np.int32)
-    exits[:, :2] = places[order]
-    starts = np.flatnonzero(np.diff(first_bytes[order], prepend=-1))
-    exits[starts, 2] = (*starts[1:], len(places))
-    return exits
-
-
 class LeafTables:
     """The tables of one vocabulary; the least recently used go first. Thread-safe."""
 
     def __init__(self, vocabulary: Vocabulary):
         self._vocabulary = vocabulary
         self._tables: OrderedDict[tuple[int, int, int], LeafTable] = OrderedDict()
+        self._alive: Alive[tuple[int, int, int], LeafTable] = Alive()
         self._lock = threading.Lock()
         self._num_bytes = 0
+
+    @property
+    def held_bytes(self) -> int:
+        """Memory of tables that only automata hold."""
+        return self._alive.num_bytes - self._num_bytes
 
     def get(self, machine: Machine, row: int, outcome: int) -> LeafTable:
         """The table of a row; made with the calling thread's scratch if need be, where `machine` serves what is missing.
@@ -103,16 +100,15 @@ class LeafTables:
             outcome: of a key, the class of undeclared keys that it ends as (CLASS_BASE + class); else -1.
         """
         key = row, int(STORE.rows[row, ROW_SERIAL]), outcome  # rows are used again: the serial tells the uses apart
-        with self._lock:
-            table = self._tables.get(key)
-            if table is not None:
-                self._tables.move_to_end(key)
-                return table
-        table = self._make(machine, row, outcome)
+        table = self._alive.get(key)
+        if table is None:
+            table = self._make(machine, row, outcome)
+            table = self._alive.put(key, table, table.num_bytes)
         with self._lock:
             if key not in self._tables:
                 self._tables[key] = table
                 self._num_bytes += table.num_bytes
+            self._tables.move_to_end(key)
             while self._num_bytes > _MAX_BYTES:
                 self._num_bytes -= self._tables.popitem(last=False)[1].num_bytes
         return table
@@ -133,10 +129,14 @@ class LeafTables:
             machine.serve_until_done(lambda: scan_leaf(machine.memory, trie.memory, outcome, path, found, exits, enders, status))
         _, num_found, num_exits, num_enders, bounded = status.tolist()
         all_exits = exits[:num_exits].copy() if counted else NO_ROW
-        if num_exits:
-            count_new(trie.memory, found, num_found, exits, num_exits, scratch.dropped, scratch.new)
-            num_exits = int(keep_useful(trie.memory, exits, num_exits, scratch.new))
         ids = found[:num_found].copy()
+        base = NO_ROW
+        if num_exits or num_found > _NARROW:
+            base = np.zeros(vocabulary.row_words, np.int32)
+            set_bits(base, ids)
+        if num_exits:
+            count_new(trie.memory, base, exits, num_exits, scratch.new)
+            num_exits = int(keep_useful(trie.memory, exits, num_exits, scratch.new))
         by_need = np.argsort(needs[:num_found], kind="stable") if counted else NO_ROW
         nodes = exits[:num_exits]
         closing = self._closing(nodes, tidy) if num_exits > _MANY_EXITS else None
@@ -145,14 +145,11 @@ class LeafTables:
             ways = np.stack([nodes + 1, trie.nodes[nodes, END], np.zeros_like(nodes)], axis=1)
         elif num_exits and closing is None:
             places = np.empty((len(trie.nodes), 2), np.int32)
-            count = useful_ways(trie.memory, exits, num_exits, scratch.new, places.reshape(-1))
-            ways = _by_byte(places[:count], trie.nodes[places[:count, 0], BYTE])
+            count = int(useful_ways(trie.memory, exits, num_exits, scratch.new, places.reshape(-1)))
+            ways = np.empty((count, EXIT_SIZE), np.int32)
+            group_by_byte(trie.memory, places.reshape(-1), count, np.zeros(256, np.int32), ways.reshape(-1))
         fits = (ids[by_need], needs[by_need], exit_needs[np.searchsorted(all_exits, nodes)]) if counted else (NO_ROW, NO_ROW, NO_ROW)
-        base = NO_ROW
-        if len(ids) > _NARROW:
-            base = np.zeros(vocabulary.row_words, np.int32)
-            set_bits(base, ids)
-            ids = NO_ROW
+        base, ids = (base, NO_ROW) if num_found > _NARROW else (NO_ROW, ids)
         return LeafTable(base, ids, ways, closing, tidy, enders[:num_enders].copy(), bool(bounded), *fits)
 
     def _closing(self, exits: np.ndarray, tidy: bool) -> np.ndarray | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,13 +14,20 @@ NO_ROW = np.zeros(0, np.int32)
 _OBJECT_BYTES = 600  # of a mask, besides its arrays
 
 
-class Mask(NamedTuple):
+class _Referable:
+    """What weak references may lead to though it has slots."""
+
+    __slots__ = ("__weakref__",)
+
+
+@dataclass(slots=True, eq=False)
+class Mask(_Referable):
     """Allowed tokens: those of a row (of no words: none) and more ids.
 
     Attributes:
         base, ids: int32 arrays.
         place: their addresses (0: no row) and the number of ids, as `fill_rows` wants them. Valid while the mask is held.
-        num_bytes: what only this mask holds.
+        num_bytes: memory of the mask without its row, if that is shared.
         is_end: the text may end, and no token may follow but an end token.
     """
 

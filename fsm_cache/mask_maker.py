@@ -27,7 +27,7 @@ from .kernels.kit import (
 )
 from .kernels.rows import set_bits
 from .kernels.tasks import NAMES, NAMES_AT, NEED_LEAF, NEED_PLAIN, NEED_SPACE, READ, READ_AT, SPILL, TRY
-from .mask import NO_ROW, Mask
+from .mask import Mask
 from .scratch import Scratch
 from .trie import DEPTH as NODE_DEPTH
 from .trie import END
@@ -68,7 +68,7 @@ class MaskMaker:
         row = self._row(count)
         for base in (*self._spilt, *map(self._base, scratch.bases[:num_bases].tolist())):
             row |= base
-        return Mask.of(row, NO_ROW, row.nbytes, is_end=is_end)
+        return self._vocabulary.masks.own(row, is_end=is_end)
 
     def _base(self, address: int) -> np.ndarray:
         every, tidy = self._vocabulary.string_tables

@@ -28,6 +28,9 @@ class Memo(Generic[K, V]):
     def num_bytes(self) -> int:
         return self._young_bytes + self._old_bytes
 
+    def __len__(self) -> int:
+        return len(self._sizes)
+
     def get(self, key: K) -> V | None:
         value = self._young.get(key)
         if value is None and self._old:

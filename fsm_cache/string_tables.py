@@ -51,7 +51,12 @@ class StringTables:
         closed = self.closed = np.zeros(vocabulary.vocab_size, np.int16)
         scan_string(machine.memory, trie.memory, start, np.zeros(2 * trie.max_depth + 4, np.int32), self.lengths, closed)
         self._longest = int(self.lengths.max(initial=0))
-        self._stays = (self.lengths >= 0) & (closed == 0)
+        stays = np.flatnonzero((self.lengths >= 0) & (closed == 0))
+        lengths = self.lengths[stays]
+        self._by_length = stays[np.argsort(lengths, kind="stable")].astype(np.int32)  # tokens that stay inside, the shortest first
+        self._num_fitting = np.cumsum(np.bincount(lengths, minlength=self._longest + 1)).tolist()
+        self._stays = np.zeros(self._words, np.int32)
+        set_bits(self._stays, self._by_length)
         tokens = [(vocabulary.spellings[t] or b"", int(t)) for t in np.flatnonzero(closed)]
         self.closers = np.array([t for data, t in tokens if closed[t] == len(data)], np.int32)
         self.suffixes = Trie.build([(data[closed[t] :], t) for data, t in tokens if closed[t] < len(data)], vocabulary.vocab_size)
@@ -71,7 +76,10 @@ class StringTables:
         row = self._rows.get(room)
         if row is None:
             row = np.zeros(self._words, np.int32)
-            set_bits(row, np.flatnonzero(self._stays & (self.lengths <= room)).astype(np.int32))
+            fitting, others = np.split(self._by_length, [self._num_fitting[room]])
+            set_bits(row, min(fitting, others, key=len))
+            if len(others) < len(fitting):
+                row ^= self._stays
             row = self._rows.setdefault(room, row)
             self.rows_at[row.ctypes.data] = row
             self._plain[room] = row.ctypes.data

@@ -14,7 +14,7 @@ from .book import Book
 from .cursor import Cursor
 from .doubts import NO_DOUBTS, Doubts
 from .forced import CHOICE, only_byte
-from .mask import NO_ROW, Mask
+from .mask import Mask
 from .mask_maker import MaskMaker
 from .memo import Memo
 from .vocabulary import Vocabulary
@@ -48,14 +48,9 @@ class TokenFSM:
         return Cursor(self)
 
     @property
-    def mask_bytes(self) -> int:
-        """Memory of the remembered masks."""
-        return self._masks.num_bytes
-
-    @property
     def num_bytes(self) -> int:
-        """Memory that goes with this automaton, about."""
-        return self._machine.num_bytes + self._masks.num_bytes + self._book.num_bytes + self._steps.num_bytes
+        """Memory that goes with this automaton and no other, about: without masks and tables of leaves, see `Vocabulary.shared_bytes`."""
+        return self._machine.num_bytes + self._book.num_bytes + self._steps.num_bytes + _STEP_BYTES * len(self._masks)
 
     @property
     def is_full(self) -> bool:
@@ -71,7 +66,7 @@ class TokenFSM:
         rest = row.copy()
         for token in self.vocabulary.eos_token_ids:
             rest.view(np.uint32)[token >> 5] &= np.uint32(~(1 << (token & 31)) & 0xFFFFFFFF)
-        return Mask.of(row, NO_ROW, row.nbytes, is_end=self._machine.accepting(state) and not rest.any())
+        return self.vocabulary.masks.own(row, is_end=self._machine.accepting(state) and not rest.any())
 
     # --- what cursors ask ------------------------------------------------------------------------------------------
 

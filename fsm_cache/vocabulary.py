@@ -176,6 +176,11 @@ class Vocabulary:
 
         return SharedMasks()
 
+    @property
+    def shared_bytes(self) -> int:
+        """Memory of masks and tables of leaves that automata over this vocabulary hold, each counted once."""
+        return self.masks.num_bytes + self.leaf_tables.held_bytes
+
     @cached_property
     def loops(self) -> Loops:
         """Tokens that stay in one state."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numba
 from llvmlite.binding import add_symbol
 from numba import njit, types
 from numba.core import config as numba_config
@@ -20,6 +22,8 @@ from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import PassManager
 from numba.core.typed_passes import NopythonTypeInference, PreLowerStripPhis
 from numba.core.untyped_passes import FixupArgs, IRProcessing, ReconstructSSA, TranslateByteCode
+
+from .kernel_helper import start_helper
 
 _SOURCES = ("grammar/kernel_cache.py", "grammar/kernels/*.py", "grammar/machine_layout.py", "fsm_cache/kernels/*.py", "fsm_cache/trie.py")
 
@@ -29,13 +33,16 @@ _njit: Any = njit
 
 @cache
 def cache_folder() -> Path:
-    """`$FORMCAST_HOME/kernels/<digest>`, by default below `~/.cache/formcast`."""
+    """`$FORMCAST_HOME/kernels/<digest>`, by default below `~/.cache/formcast`. A new one is filled with a helper."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
+    digest.update(f"{sys.version} {numba.__version__}".encode())
     for path in sorted(path for pattern in _SOURCES for path in root.glob(pattern)):
         digest.update(path.read_bytes())
     home = os.environ.get("FORMCAST_HOME") or Path.home() / ".cache" / "formcast"
-    return Path(home) / "kernels" / digest.hexdigest()[:16]
+    folder = Path(home) / "kernels" / digest.hexdigest()[:16]
+    start_helper(folder)
+    return folder
 
 
 class KernelCompiler(CompilerBase):

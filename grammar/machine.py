@@ -67,6 +67,7 @@ from .machine_layout import (
 )
 from .machine_memory import FRAMES, TOO_MANY, VALUES, doubled, words_of
 from .machine_parts import ArrayFrame, EscapeMaker, ForkParts, Frontier, ObjectFrame, PositionParts, Question, Transition, ValueParts
+from .node_memory import KEPT_NODES
 from .recorded_text import RecordedText
 from .row_store import STORE
 from .whitespace import Whitespace
@@ -418,9 +419,10 @@ class Machine(RecordedText):
 
     @property
     def num_bytes(self) -> int:
-        """Memory that goes with this grammar and no other, about."""
+        """Memory that goes with this grammar and no other, about. Nodes that were never used take none."""
         rows = sum(leaf.num_rows for leaf in self._own)
-        arrays = self.nodes.nbytes + self.buckets.nbytes + 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
+        arrays = self.nodes[: max(self.num_nodes, KEPT_NODES)].nbytes + self.buckets.nbytes
+        arrays += 4 * (self._table_used + 3 * self._transitions_used) + rows * STORE.row_bytes
         return _BASE_BYTES + arrays + _OBJECT_BYTES * (rows + len(self._value_makers) + len(self._frame_makers))
 
     @property

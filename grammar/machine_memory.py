@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from array import array
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
@@ -32,6 +33,7 @@ from .machine_layout import (
     SETTINGS_SIZE,
     A,
 )
+from .node_memory import FIRST_NODES, take_first_nodes
 from .row_store import STORE
 
 TOO_MANY = f"more than {MAX_MEMBERS} alternatives are open at one place of the text"
@@ -50,7 +52,9 @@ class MachineMemory:
     def __init__(self, limits: Limits):
         self.limits = limits
         block = _FIRST_BLOCK.copy()
-        self.nodes = np.empty((_FIRST_NODES, NODE), np.int32)
+        first = take_first_nodes()
+        weakref.finalize(self, first.release).atexit = False
+        self.nodes = first.array
         self.nodes[NIL] = _FIRST_NODE
         self.buckets, self.table, self.values = block[_PARTS[_BUCKETS]], block[_PARTS[_TABLE]], block[_PARTS[VALUES]]
         self.frames, self.header = block[_PARTS[FRAMES]], block[_PARTS[_HEADER]]
@@ -143,7 +147,7 @@ class MachineMemory:
 # The arrays in the order in which kernels find them, with how many numbers they have at first. All but nodes and rows begin as parts of
 # one block: it is copied faster than six arrays are made.
 _NODES, _BUCKETS, _ROWS, _TABLE, VALUES, FRAMES, _TRANSITIONS, _HEADER = range(8)
-_FIRST_NODES, _FIRST_BUCKETS, _FIRST_TRANSITIONS = 1 << 14, 1 << 10, 128
+_FIRST_BUCKETS, _FIRST_TRANSITIONS = 1 << 10, 128
 _LENGTHS = (0, _FIRST_BUCKETS, 0, 1 << 10, 64, 64, 3 * _FIRST_TRANSITIONS, HEADER_SIZE)
 _STARTS = (0, *accumulate(_LENGTHS))
 _PARTS = tuple(slice(start, stop) for start, stop in pairwise(_STARTS))
@@ -164,7 +168,7 @@ def _first_arrays() -> tuple[np.ndarray, np.ndarray]:
     for part in (_BUCKETS, VALUES, FRAMES, _TRANSITIONS):
         block[_PARTS[part]] = -1
     header = block[_PARTS[_HEADER]]
-    header[H_NODE_CAPACITY], header[H_BUCKET_MASK], header[H_TRANSITION_MASK] = _FIRST_NODES, _FIRST_BUCKETS - 1, _FIRST_TRANSITIONS - 1
+    header[H_NODE_CAPACITY], header[H_BUCKET_MASK], header[H_TRANSITION_MASK] = FIRST_NODES, _FIRST_BUCKETS - 1, _FIRST_TRANSITIONS - 1
     for place, far in ((H_STEP, step), (H_EITHER, either)):
         header[place : place + 2] = np.array([address_of(far)], np.uint64).view(np.int32)
     entries.intern_node(_addresses(nodes, block), NIL, 0, 0, 0, 0)

@@ -30,15 +30,15 @@ class RowMaker(Protocol):
     def look_ahead(self, row: int, key: object, count: int) -> None: ...
 
 
-def _reserved(shape: tuple[int, int]) -> np.ndarray:
-    """Zeros that take memory only where they are used, a small page at a time. NumPy asks for huge pages: the first use of each would
-    take milliseconds."""
+def reserved(shape: tuple[int, int]) -> tuple[np.ndarray, mmap.mmap | None]:
+    """Zeros that take memory only where they are used, a small page at a time, and the mapping they lie in where the system has such pages.
+    NumPy asks for huge ones: the first use of each would take milliseconds."""
     if not hasattr(mmap, "MADV_NOHUGEPAGE"):
-        return np.zeros(shape, np.int32)
+        return np.zeros(shape, np.int32), None
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
     memory = mmap.mmap(-1, shape[0] * shape[1] * 4, flags=flags)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
-    return np.frombuffer(memory, np.int32).reshape(shape)
+    return np.frombuffer(memory, np.int32).reshape(shape), memory
 
 
 class RowStore:
@@ -47,7 +47,7 @@ class RowStore:
     """
 
     def __init__(self) -> None:
-        self.rows = _reserved((MAX_ROWS, ROW))
+        self.rows, _ = reserved((MAX_ROWS, ROW))
         self.rows[FINAL_ROW, :256] = DEAD
         self.rows[FINAL_ROW, FLAGS] = F_EXPANDED | F_ACCEPT
         self._lock = threading.Lock()

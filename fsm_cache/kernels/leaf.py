@@ -33,9 +33,8 @@ from ...grammar.machine_layout import (
     RUN,
 )
 from ..trie import ASCII, BROKEN, BYTE, DEPTH, END, FIRST, HEIGHT, LAST, SUBTREE, TEXT, TOKEN, TRIE_NODE, WIDE
-from .kit import TRIE_LENGTH
+from .kit import EXIT_SIZE, TRIE_LENGTH
 
-BYTES_1 = types.Array(types.uint8, 1, "C")
 SHORTS_1 = types.Array(types.int16, 1, "C")
 TRIE = types.Array(types.int64, 1, "C")
 
@@ -269,13 +268,11 @@ def scan_counted(memory, trie, lengths, path, found, needs, exits, exit_needs, s
     return code
 
 
-@kernel(types.void(TRIE, i4_1, i4, i4_1, i4, BYTES_1, i4_1))
-def count_new(trie, found, num_found, exits, num_exits, marks, new):
-    """Counts tokens that are not in `found[:num_found]`: of tokens `a` to `b` of the order that lie below one of `exits[:num_exits]`, which
-    are sorted, there are `new[b] - new[a]`. `marks` is zero before and after."""
+@kernel(types.void(TRIE, i4_1, i4_1, i4, i4_1))
+def count_new(trie, row, exits, num_exits, new):
+    """Counts tokens that are not in a row: of tokens `a` to `b` of the order that lie below one of `exits[:num_exits]`, which are sorted,
+    there are `new[b] - new[a]`."""
     tree, subtrees, order = at_address(trie[0]), at_address(trie[2]), at_address(trie[3])
-    for k in range(num_found):
-        marks[found[k]] = 1
     past, total = np.int64(0), np.int32(0)
     for k in range(num_exits):
         i = np.int64(exits[k])
@@ -283,11 +280,10 @@ def count_new(trie, found, num_found, exits, num_exits, marks, new):
             first, last = subtrees[i * SUBTREE + FIRST], subtrees[i * SUBTREE + LAST]
             new[first] = total
             for j in range(first, last):
-                total += marks[order[j]] == 0
+                token = order[j]
+                total += np.int32(1) - ((row[token >> 5] >> (token & 31)) & np.int32(1))
                 new[j + 1] = total
             past = np.int64(tree[i * TRIE_NODE + END])
-    for k in range(num_found):
-        marks[found[k]] = 0
 
 
 @kernel(i4(TRIE, i4_1, i4, i4_1))
@@ -324,6 +320,29 @@ def useful_ways(trie, exits, num_exits, new, ways):
                 count += 1
             child = np.int64(tree[child * TRIE_NODE + END])
     return count
+
+
+@kernel(types.void(TRIE, i4_1, i4, i4_1, i4_1))
+def group_by_byte(trie, ways, count, ends, exits):
+    """Writes the exits of a table, see `LeafTable`, from `count` pairs in `ways`. `ends` is zero."""
+    tree = at_address(trie[0])
+    for k in range(count):
+        ends[tree[np.int64(ways[2 * k]) * TRIE_NODE + BYTE]] += 1
+    total = np.int32(0)
+    for byte in range(256):  # where the exits with each byte begin
+        number = ends[byte]
+        ends[byte] = total
+        total += number
+    for k in range(count):
+        byte = tree[np.int64(ways[2 * k]) * TRIE_NODE + BYTE]
+        at = EXIT_SIZE * ends[byte]
+        exits[at], exits[at + 1], exits[at + 2] = ways[2 * k], ways[2 * k + 1], np.int32(0)
+        ends[byte] += 1
+    first = np.int32(0)
+    for byte in range(256):
+        if ends[byte] > first:
+            exits[EXIT_SIZE * first + 2] = ends[byte]
+            first = ends[byte]
 
 
 @kernel(types.void(MEMORY, TRIE, i4, i4_1, SHORTS_1, SHORTS_1))

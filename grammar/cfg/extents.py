@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from ..lazily import lazy
 from ..regex import CharSet
-from ..regex.charset import NO_CHARS
+from ..regex.charset import NO_CHARS, joined
 from ..regex.nodes import EMPTY, EPSILON, KIND_CHARS, KIND_WORDS, Node
 from ..regex.syntax import Alternatives, Item, Lookahead, Repetition, Sequence, width
 from .ordered import LazyRepetition
@@ -47,7 +48,7 @@ def extent_of(item: Item) -> Extent | None:
     """The extent of a pattern; None if a match may end before the longest one does, or if that is not easy to tell."""
     try:
         positions = _Positions(item)
-        first = CharSet.of([one for option in positions.first if option != _END for one in positions.chars[option].ranges])
+        first = joined([positions.chars[option] for option in positions.first if option != _END])
         return Extent(first, _Pairs(positions).extending)
     except _TooMuch:
         return None
@@ -67,13 +68,15 @@ class _Positions:
         self.chars: list[CharSet] = []
         self.seen = NO_CHARS
         self._after: list[_Options] = []
-        first = self._enter(item, [_END])
-        self.first = _flat(first)
-        self.next = [_flat(options) for options in self._after]
+        self._first = self._enter(item, [_END])
 
-    def all_chars(self) -> list[CharSet]:
-        """Characters of all positions and lookaheads."""
-        return [*self.chars, self.seen]
+    @lazy
+    def first(self) -> list[int]:
+        return _flat(self._first)
+
+    @lazy
+    def next(self) -> list[list[int]]:
+        return [_flat(options) for options in self._after]
 
     def _enter(self, item: Item, after: _Options) -> _Options:
         """What may come first where `item` and then `after` are to be read. Patterns are not nested deeply here."""
@@ -86,8 +89,8 @@ class _Positions:
         if isinstance(item, Alternatives):
             return [self._enter(part, after) for part in item.parts]
         if isinstance(item, Lookahead):
-            for chars in _Positions(item.body).all_chars():
-                self.seen = self.seen | chars
+            inner = _Positions(item.body)
+            self.seen = joined([*dict.fromkeys((self.seen, inner.seen, *inner.chars))])
             return after
         if isinstance(item, LazyRepetition) or not isinstance(item, Repetition):
             raise _TooMuch
@@ -149,13 +152,14 @@ class _Pairs:
 
     def __init__(self, positions: _Positions):
         self._positions = positions
-        self.extending = positions.seen
+        self._extending = {positions.seen: None}
         self._seen: set[tuple[int, int]] = set()
         self._todo: list[tuple[int, int]] = []
         for options in (positions.first, *positions.next):
             self._add_own(options)
         while self._todo:
             self._add_pair(*self._todo.pop())
+        self.extending = joined([*self._extending])
 
     def _add_own(self, options: list[int]) -> None:
         """One way through the pattern, and where it splits."""
@@ -190,4 +194,4 @@ class _Pairs:
     def _extend(self, options: list[int]) -> None:
         for option in options:
             if option != _END:
-                self.extending = self.extending | self._positions.chars[option]
+                self._extending[self._positions.chars[option]] = None

@@ -1,7 +1,8 @@
 """The one representation of a context-free grammar that every notation is read into.
 
 It is flat: a group, and whatever else is written inside a rule, is a rule of its own without a written name. Nothing here is nested,
-so that no later step can run out of stack.
+so that no later step can run out of stack. Nothing is changed once it is made, but what is made by the hundred is not frozen, since
+that doubles the time it takes to make.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from ..json_schema.document import Document
 from ..regex import Language
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class Terminal:
     """A set of texts, matched wherever the parse wants it to end (GBNF, EBNF).
 
@@ -35,7 +36,7 @@ class Terminal:
         return self.texts
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, unsafe_hash=True)
 class Lexeme:
     """A regular expression that ends where `re.match` ends it, whatever the parse would prefer (Lark).
 
@@ -82,7 +83,7 @@ class JsonValue:
         return type(error)(error.reason, pointer=error.pointer or "", position=self.position, expected=error.expected)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, unsafe_hash=True)
 class Reference:
     """What a rule derives."""
 
@@ -90,7 +91,7 @@ class Reference:
     position: int | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class Repeat:
     """`minimum` to `maximum` times one symbol (None = no upper bound)."""
 
@@ -114,7 +115,7 @@ Symbol = Atom | Repeat | Difference
 Alternative = tuple[Symbol, ...]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(kw_only=True, eq=False)
 class Rule:
     """One rule.
 

@@ -1,4 +1,4 @@
-"""Lark grammars as they are written: statements and definitions, names not yet looked up."""
+"""Lark grammars as they are written: statements and definitions, names not yet looked up. As in `ir`, nothing is changed once made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from .lark_patterns import PatternText
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, unsafe_hash=True)
 class Name:
     """A rule, terminal or template parameter."""
 
@@ -16,7 +16,7 @@ class Name:
     position: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, unsafe_hash=True)
 class Written:
     """A string, regular expression or range."""
 
@@ -49,14 +49,14 @@ class NamedTokens:
     position: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, unsafe_hash=True)
 class Part:
     """A group of the same definition, by its index in `parts`."""
 
     index: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, unsafe_hash=True)
 class Repeated:
     """A value or group `low` to `high` times."""
 
@@ -70,7 +70,7 @@ LarkSymbol = Value | Part | Repeated
 Body = tuple[tuple[LarkSymbol, ...], ...]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, unsafe_hash=True)
 class Definition:
     """A rule or terminal.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cached_property
 
 from ..errors import GrammarError
+from ..lazily import lazy
 from ..limits import Limits
 from ..regex.syntax import width
 from .ordered import parse_ordered
@@ -21,7 +21,7 @@ _CONTROLS = {"n": "\n", "f": "\f", "t": "\t", "r": "\r"}
 _UNBOUNDED = 1 << 64
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, unsafe_hash=True)
 class PatternText:
     """A terminal or a part of one.
 
@@ -40,7 +40,7 @@ class PatternText:
         """The only text that matches, if it is known to be the only one."""
         return self.value if self.is_string and not self.flags else None
 
-    @cached_property
+    @lazy
     def regexp(self) -> str:
         """As a regular expression that brings its flags along."""
         text = re.escape(self.value) if self.is_string else self.value

@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 from ..errors import GrammarError
 from ..regex import Language
-from .ir import Alternative, Difference, Embedded, Lexeme, Reference, Repeat, Rule, Symbol, Terminal
+from .ir import Alternative, Difference, JsonValue, Lexeme, Reference, Repeat, Rule, SpecialToken, Symbol, Terminal
 
 # Characters and operators of one folded terminal, and how deep they are nested. More is left to the stack: doubling stays small, and
 # so does the work for one state of the terminal.
 _MAX_SIZE = 1024
 _MAX_DEPTH = 32
 _MAX_COUNTS = 1024  # combinations of the counters of nested repetitions
+
+_OPAQUE = (Lexeme, SpecialToken, JsonValue)
 
 
 class Folded(NamedTuple):
@@ -84,7 +86,7 @@ def fold_symbol(symbol: Symbol, folded: Mapping[str, Folded]) -> Folded | None:
     Raises:
         GrammarError: a difference of symbols that are not regular.
     """
-    if isinstance(symbol, Lexeme | Embedded):
+    if isinstance(symbol, _OPAQUE):
         return None
     if isinstance(symbol, Terminal):
         return Folded(symbol, 1 if symbol.literal is None else 1 + len(symbol.literal))

@@ -89,7 +89,8 @@ class Productive:
                 continue
             folded = fold_symbol(symbol, self.folded)
             if folded is None:
-                names.update(reference.name for reference in references_of(symbol))
+                for reference in references_of(symbol):
+                    names.add(reference.name)
             elif folded.literal is None and folded.language.is_empty(self._limits):
                 return None
         return names

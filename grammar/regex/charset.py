@@ -113,7 +113,7 @@ def partition(sets: tuple[CharSet, ...]) -> tuple[tuple[CharSet, int], ...]:
 def joined(sets: list[CharSet]) -> CharSet:
     """The union of any number of sets."""
     if len(sets) <= 2:
-        return sets[0] if len(sets) == 1 else sets[0] | sets[1]
+        return NO_CHARS if not sets else sets[0] if len(sets) == 1 else sets[0] | sets[1]
     key = tuple([one.uid for one in sets])
     found = _joins.get(key)
     if found is None:

@@ -44,6 +44,7 @@ examples:
 _BENCH_EXAMPLES = """\
 examples:
   formcast bench throughput smollm2-135m --streams 1 4 16 --repeats 3
+  formcast bench mask tokenizer.json --engines formcast
 """
 _COMPLETION_EXAMPLES = """\
 examples:

@@ -35,7 +35,7 @@ class Watched:
         self.grammar = Grammar(grammar.kind, key, self._build)
         self._inner = grammar
 
-    def _build(self, limits: Limits, special_tokens: Mapping[str, int] | None) -> Compiled:
+    def _build(self, limits: Limits, special_tokens: Mapping[str, int | None] | None) -> Compiled:
         self.num_builds += 1
         self.started.set()
         assert self.gate.wait(60)

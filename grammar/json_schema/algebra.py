@@ -336,4 +336,4 @@ def _any_string(parts: Sequence[StringSet]) -> StringSet:
         return some[0] if some else NO_STRING
     if any(part.is_all for part in some):
         return StringSet()
-    return StringSet(Language.union(part.to_language() for part in some), listed=all(part.listed for part in some))
+    return StringSet(Language.union(part.to_language() for part in some))

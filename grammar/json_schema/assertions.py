@@ -59,7 +59,7 @@ class Assertions:
         if value is None or isinstance(value, bool):
             literals = frozenset({"null" if value is None else str(value).lower()})
         elif isinstance(value, str):
-            string = StringSet(Language.literal(value), listed=True)
+            string = StringSet(Language.literal(value))
         elif isinstance(value, list):
             items = tuple(nodes.constant(x, pointer) for x in value)
             arrays = (ArrayShape(items, NOTHING, len(items), len(items), pointer=pointer),)

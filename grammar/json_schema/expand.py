@@ -419,7 +419,7 @@ def _strings(scalars: Scalars) -> StringSet:
     if not scalars.values:
         return ALL_SHAPES.string if scalars.negated else NO_SHAPES.string
     language = Language.literals(scalars.values)
-    return StringSet(~language) if scalars.negated else StringSet(language, listed=True)
+    return StringSet(~language) if scalars.negated else StringSet(language)
 
 
 def _closed_kinds(inside: Interior) -> list[Kind]:

@@ -89,7 +89,7 @@ def listed_scalars(values: list[Json]) -> Shapes:
     strings = [v for v in values if isinstance(v, str)]
     numbers = [v for v in values if not isinstance(v, bool | str | list | Mapping) and v is not None]
     number = Numbers.of(NumberSet.literals(numbers)) if numbers else NO_NUMBERS
-    string = StringSet(Language.literals(strings), listed=True) if strings else NO_STRING
+    string = StringSet(Language.literals(strings)) if strings else NO_STRING
     return Shapes(literals, number, string, (), ())
 
 

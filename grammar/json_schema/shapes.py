@@ -57,15 +57,11 @@ NO_NUMBERS = Numbers.of(NumberSet.nothing())
 
 @dataclass(unsafe_hash=True, slots=True)
 class StringSet:
-    """Strings of `language` (None: all) whose length in code points is in [low, high].
-
-    `listed` tells that an `enum` or `const` names them, which decides how they are spelt but not which they are.
-    """
+    """Strings of `language` (None: all) whose length in code points is in [low, high]."""
 
     language: Language | None = None
     low: int = 0
     high: int | None = None
-    listed: bool = field(default=False, compare=False)
 
     @property
     def is_all(self) -> bool:
@@ -100,14 +96,14 @@ class StringSet:
         low = max(self.low, other.low)
         if high is not None and low > high:
             return NO_STRING
-        return StringSet(language, low, high, self.listed or other.listed)
+        return StringSet(language, low, high)
 
     def __or__(self, other: StringSet) -> StringSet:
         if self.is_all or other == NO_STRING or self == other:
             return self
         if other.is_all or self == NO_STRING:
             return other
-        return StringSet(self.to_language() | other.to_language(), listed=self.listed and other.listed)
+        return StringSet(self.to_language() | other.to_language())
 
     def __invert__(self) -> StringSet:
         if self == NO_STRING:
